@@ -1,0 +1,156 @@
+// Buffers and operators on one device. The model's forward pass calls this and nothing else.
+// Every operator's bits are those of the arithmetic contract, on every backend, for every number
+// of threads; rows are independent: a call with m rows equals m calls with one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "detrun/quant.h"
+
+namespace detrun {
+
+/// A matrix (n_rows, row_elems) as stored in a model file; the backend copies or borrows its bytes.
+struct WeightView {
+  std::string_view name;  ///< for errors
+  QType type;
+  std::uint64_t row_elems;          ///< K: length of the dot products
+  std::uint64_t n_rows;             ///< N: outputs
+  std::span<const std::byte> data;  ///< outlives the Weight
+};
+
+/// A matrix on the device in the layout of its kernels. Opaque.
+class Weight {
+ public:
+  virtual ~Weight() = default;
+};
+
+/// fp32 values in the device's memory. Opaque; the CPU backend's is ordinary memory.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  std::uint64_t n_floats() const { return n_floats_; }
+
+ protected:
+  explicit Buffer(std::uint64_t n_floats) : n_floats_(n_floats) {}
+
+ private:
+  std::uint64_t n_floats_;
+};
+
+enum class KvType { kF16, kF32 };
+
+struct KvShape {
+  KvType type;
+  std::uint32_t n_layers, n_ctx, n_kv_heads, head_dim;
+};
+
+/// K (after RoPE) and V of every layer and position, stored rounded to `type`.
+class KvCache {
+ public:
+  virtual ~KvCache() = default;
+  /// Bytes of K then V of one layer and position, as stored: for tests of the matrix.
+  virtual std::vector<std::byte> snapshot(std::uint32_t layer, std::uint32_t position) const = 0;
+};
+
+/// Rotation of pairs: adjacent (2i, 2i+1) as in Llama GGUF files, or halves (i, i + n/2).
+enum class RopePairs { kAdjacent, kHalves };
+
+struct RopeParams {
+  RopePairs pairs;
+  std::uint32_t rope_dim;  ///< leading elements of a head that rotate; even
+  const Buffer* cos;       ///< (n_ctx, rope_dim / 2)
+  const Buffer* sin;       ///< (n_ctx, rope_dim / 2)
+};
+
+struct AttentionParams {
+  std::uint32_t n_heads, n_kv_heads, head_dim;
+  float scale;  ///< contract clause 6
+};
+
+/// One product of several that share their input: y (rows, weight.n_rows) = x (rows, K) times
+/// weight transposed, plus nothing.
+struct MatmulTask {
+  const Weight* weight;
+  Buffer* y;
+};
+
+struct BackendInfo {
+  std::string name;  ///< "cpu"
+  std::string isa;   ///< "scalar", "avx2"
+  std::uint32_t n_threads;
+  std::vector<std::uint32_t> cpus;  ///< the cores the threads are pinned to; empty: not pinned
+  std::uint32_t fp_control_found;   ///< MXCSR (FPCR) as found at start, before it was set
+};
+
+/// Operators throw Error kInternal for what only the data can show: K or V that overflows f16
+/// (hint: --kv f32), activations that are not finite. Messages name the operator.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const BackendInfo& info() const = 0;
+
+  /// Checks that every weight or block scale is finite (Error kUsage naming the tensor), then lays
+  /// the matrix out for the kernels.
+  virtual std::unique_ptr<Weight> load_weight(const WeightView& view) = 0;
+  virtual std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) = 0;
+  virtual std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) = 0;
+  virtual void upload(Buffer& to, std::span<const float> from) = 0;
+  /// Copies `out.size()` floats starting at `offset`.
+  virtual void download(const Buffer& from, std::uint64_t offset, std::span<float> out) = 0;
+
+  /// out (tokens, K) = rows of the table, decoded exactly.
+  virtual void embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) = 0;
+  /// Contract clauses 1 to 3. x (rows, K).
+  virtual void matmul(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows) = 0;
+  /// Contract clause 5. x, y (rows, n); weight (n). y may be x.
+  virtual void rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::uint32_t rows,
+                       std::uint32_t n, Buffer& y) = 0;
+  /// Contract clause 8, in place. x (rows, n_heads, head_dim); row r is at position pos0 + r.
+  virtual void rope(Buffer& x, const RopeParams& params, std::uint32_t rows, std::uint32_t n_heads,
+                    std::uint32_t head_dim, std::uint32_t pos0) = 0;
+  /// Contract clause 7. k, v (rows, n_kv_heads, head_dim) to positions pos0 + r of a layer.
+  virtual void kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, const Buffer& v,
+                        std::uint32_t rows, std::uint32_t pos0) = 0;
+  /// Contract clause 6. q, out (rows, n_heads, head_dim); row r sees positions 0 .. pos0 + r.
+  virtual void attention(const Buffer& q, const KvCache& cache, std::uint32_t layer,
+                         const AttentionParams& params, std::uint32_t rows, std::uint32_t pos0,
+                         Buffer& out) = 0;
+  /// gate = silu(gate) * up, elementwise (rows * n).
+  virtual void silu_mul(Buffer& gate, const Buffer& up, std::uint64_t n) = 0;
+  /// x = x + y, elementwise.
+  virtual void add(Buffer& x, const Buffer& y, std::uint64_t n) = 0;
+};
+
+/// What the RoPE tables are made of (contract clause 8). Computed on the host in binary64 by our
+/// own polynomials, rounded once to binary32.
+struct RopeTableSpec {
+  std::uint32_t rope_dim;               ///< even
+  double theta;                         ///< base frequency
+  std::span<const float> freq_factors;  ///< (rope_dim / 2) divisors, or empty
+};
+/// cos, sin: (n_positions, rope_dim / 2) each.
+void make_rope_tables(const RopeTableSpec& spec, std::uint32_t n_positions, std::span<float> cos,
+                      std::span<float> sin);
+
+struct CpuOptions {
+  std::uint32_t n_threads = 0;  ///< 0: one per core this process may run on
+  std::string isa;              ///< empty: DETRUN_CPU_ISA, or the best that passes its self-test
+};
+
+/// Error kUsage for an unknown instruction set or one this CPU lacks (the known ones are named).
+/// An instruction set whose known-answer test fails is skipped with a warning; asked for by name,
+/// it is Error kInternal.
+std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
+
+/// Instruction sets built into this binary that this CPU has, best first, "scalar" last.
+std::vector<std::string> available_cpu_isas();
+/// CUDA architectures the kernels were compiled for ("sm_75 sm_80 ..."), empty without CUDA.
+std::string cuda_build_description();
+
+}  // namespace detrun

@@ -1,0 +1,56 @@
+// Prefill and the step loop: tokens in, steps out. Knows nothing of ledgers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detrun/model.h"
+#include "detrun/tokenizer.h"
+#include "detrun/trace.h"
+
+namespace detrun {
+
+enum class StopReason {
+  kEnd,        ///< an end token was chosen (it is a step)
+  kLength,     ///< max_steps reached
+  kContext,    ///< the context is full
+  kCancelled,  ///< `cancel` became true (Ctrl-C)
+  kSink,       ///< the sink asked to stop (closed pipe, first difference found)
+};
+
+/// "end", "length", "context", "cancelled", "closed".
+std::string_view stop_reason_name(StopReason reason);
+
+struct GenerateRequest {
+  std::vector<std::int32_t> prompt_tokens;  ///< at least one, BOS included, fits the context
+  std::optional<std::uint64_t> max_steps;   ///< nullopt: until an end token or a full context
+  /// Replay only: step i continues with forced_tokens[i] instead of the chosen token, and an end
+  /// token does not stop before the list is used up. Empty: the model's own choice.
+  std::vector<std::int32_t> forced_tokens;
+};
+
+/// Receives every step as it is chosen. Returning false ends the run with kSink after this step.
+class StepSink {
+ public:
+  virtual ~StepSink() = default;
+  virtual bool on_step(const StepRecord& step) = 0;
+};
+
+/// Runs one request in a fresh or reset context. After each step the first of these ends the run:
+/// kSink, kEnd, kLength, kCancelled, kContext. max_steps 0 computes nothing and is kLength.
+/// Error kUsage before anything is computed: an empty prompt, one longer than the context, an id
+/// outside the vocabulary. Error kInternal naming the step when logits are not finite: that step is
+/// not delivered, earlier ones were. `progress` (may be empty) gets prompt tokens done and total
+/// after each chunk of prefill; chunks are context.max_rows() tokens and have no influence on bits.
+StopReason generate(Context& context, const Model& model, const Tokenizer& tokenizer,
+                    const GenerateRequest& request, const std::atomic<bool>& cancel, StepSink& sink,
+                    const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
+
+/// XXH3-128 of a row of logits as little-endian binary32 (contract clause 13).
+Xxh3Digest hash_logits(std::span<const float> logits);
+
+}  // namespace detrun

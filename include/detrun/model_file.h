@@ -1,0 +1,86 @@
+// A model file's metadata and tensors, bounded: every count, offset and length was compared with
+// the bytes of the file before use. GGUF versions 2 and 3. Knows nothing of architectures.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "detrun/quant.h"
+
+namespace detrun {
+
+/// One tensor of the file. dims[0] is the row length (fastest varying), unused dims are 1.
+struct TensorInfo {
+  std::string name;
+  QType type;
+  std::uint32_t n_dims;
+  std::array<std::uint64_t, 4> dims;
+  std::span<const std::byte> data;  ///< inside the mapping; whole rows
+
+  std::uint64_t row_elems() const { return dims[0]; }
+  std::uint64_t n_rows() const { return dims[1] * dims[2] * dims[3]; }
+};
+
+/// Kinds of metadata values, in GGUF's numbering.
+enum class MetaType : std::uint32_t {
+  kU8 = 0,
+  kI8 = 1,
+  kU16 = 2,
+  kI16 = 3,
+  kU32 = 4,
+  kI32 = 5,
+  kF32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kU64 = 10,
+  kI64 = 11,
+  kF64 = 12,
+};
+
+/// How the bytes come into memory. Same bytes, same digest either way (a test of the matrix).
+enum class LoadMethod { kMap, kRead };
+
+/// A model file. Errors are kUsage and name file, field and value; never a signal, a hang, or an
+/// allocation larger than the file justifies.
+class ModelFile {
+ public:
+  /// Opens, maps and parses. Refused: not GGUF, big-endian, version other than 2 and 3, truncated,
+  /// alignment not a power of two, duplicate keys or tensor names, overlapping or out-of-range
+  /// tensors, rows that are no whole number of blocks, sizes that overflow.
+  /// Vocabulary-only files (no tensors) are accepted.
+  static std::unique_ptr<ModelFile> open(const std::string& path,
+                                         LoadMethod method = LoadMethod::kMap);
+  virtual ~ModelFile() = default;
+
+  virtual const std::string& path() const = 0;
+  /// All bytes of the file, as mapped: what a digest of "the bytes used" covers.
+  virtual std::span<const std::byte> bytes() const = 0;
+  virtual std::uint32_t version() const = 0;
+
+  virtual const std::vector<TensorInfo>& tensors() const = 0;
+  virtual const TensorInfo* find_tensor(std::string_view name) const = 0;
+
+  /// Keys in file order.
+  virtual const std::vector<std::string>& keys() const = 0;
+  virtual std::optional<MetaType> type_of(std::string_view key) const = 0;
+  /// Scalars. nullopt: absent. A value of another kind or out of range is Error kUsage naming the
+  /// key; any integer kind is accepted for an integer, F32 and F64 for a float.
+  virtual std::optional<std::uint64_t> get_u64(std::string_view key) const = 0;
+  virtual std::optional<double> get_f64(std::string_view key) const = 0;
+  virtual std::optional<bool> get_bool(std::string_view key) const = 0;
+  virtual std::optional<std::string_view> get_string(std::string_view key) const = 0;
+  /// Arrays, copied out. nullopt: absent. Views point into the mapping.
+  virtual std::optional<std::vector<std::string_view>> get_strings(std::string_view key) const = 0;
+  virtual std::optional<std::vector<double>> get_f64s(std::string_view key) const = 0;
+  virtual std::optional<std::vector<std::int64_t>> get_i64s(std::string_view key) const = 0;
+};
+
+}  // namespace detrun

@@ -1,0 +1,135 @@
+// Use cases: options in, report out. Nothing here prints; what a person watches goes through
+// Observer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "detrun/compare.h"
+#include "detrun/json.h"
+#include "detrun/ledger.h"
+#include "detrun/trace.h"
+
+namespace detrun {
+
+/// What happens while a command works. All calls come from the command's own thread.
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  /// Bytes of generated text. Returning false ends the run (the reader closed its pipe).
+  virtual bool on_text(std::string_view) { return true; }
+  /// The run was entered in the ledger; text follows.
+  virtual void on_run_started(std::int64_t /*number*/, const std::string& /*id*/) {}
+  /// Bytes of the prompt as the model saw it, before any text: for --echo.
+  virtual void on_prompt(std::string_view) {}
+  /// Long work: done of total in `unit` ("tokens", "bytes", "runs"); total 0: unknown.
+  virtual void on_progress(std::string_view /*what*/, std::uint64_t /*done*/,
+                           std::uint64_t /*total*/, std::string_view /*unit*/) {}
+};
+
+struct EngineOptions {
+  std::uint32_t threads = 0;     ///< 0: one per core this process may run on
+  std::string backend = "auto";  ///< auto, cpu, cuda
+};
+
+// ---- record -------------------------------------------------------------------------------------
+
+struct RecordOptions {
+  std::string model_path;
+  std::string prompt_source = "text";               ///< text, file, stdin, tokens
+  std::string prompt;                               ///< bytes as given
+  std::optional<std::vector<std::int32_t>> tokens;  ///< instead of a prompt: used as they are
+  std::optional<std::uint64_t> n;     ///< nullopt: until an end token or a full context
+  std::uint32_t ctx = 0;              ///< 0: the model's own, at most kDefaultCtxMax
+  std::string kv = "f16";             ///< f16, f32
+  std::string numerics = "portable";  ///< portable; others are refused by name
+  EngineOptions engine;
+  std::string ledger_path = "detrun.db";
+  bool no_ledger = false;
+  std::vector<std::pair<std::string, std::string>> tags;
+};
+inline constexpr std::uint32_t kDefaultCtxMax = 4096;
+
+struct RecordReport {
+  RunRecord run;  ///< as recorded; number absent with no_ledger
+  std::optional<Sha256Digest> seal;
+  std::uint64_t prompt_tokens = 0, steps = 0;
+  double prefill_s = 0, decode_s = 0, load_s = 0;
+  std::string stop_reason;
+};
+
+/// Order of failure: options, ledger (opened before the model is loaded), model, prompt. A run that
+/// fails after it began is sealed as failed and the Error is thrown on.
+RecordReport record(const RecordOptions& options, const std::atomic<bool>& cancel,
+                    Observer& observer);
+
+// ---- replay -------------------------------------------------------------------------------------
+
+struct ReplayOptions {
+  std::string ledger_path = "detrun.db";
+  std::vector<std::string> selectors;  ///< runs; with `all` none
+  bool all = false;
+  std::string model_path;     ///< empty: where it was recorded
+  std::string mode = "auto";  ///< auto, step
+  bool force = false;         ///< past a broken seal, a missing model digest; said in the reason
+  bool strict = false;        ///< an interrupted run is INCONCLUSIVE
+  bool fail_fast = false;
+  EngineOptions engine;
+};
+
+struct ReplayRun {
+  std::string id;
+  std::int64_t number = 0;
+  Verdict verdict = Verdict::kInconclusive;
+  std::string mode = "step";
+  bool complete = true;  ///< false: only the committed prefix of an interrupted run
+  std::uint64_t steps_checked = 0;
+  std::optional<std::uint64_t> first_logits_difference, first_token_difference;
+  std::optional<std::int32_t> recorded_token, replayed_token;
+  std::string recorded_piece, replayed_piece;
+  std::optional<std::uint64_t> position;  ///< token position of the first difference
+  std::string reason;                     ///< one sentence; what to do next where it helps
+};
+
+struct ReplayReport {
+  Verdict verdict = Verdict::kInconclusive;
+  std::vector<ReplayRun> runs;
+};
+
+ReplayReport replay(const ReplayOptions& options, const std::atomic<bool>& cancel,
+                    Observer& observer);
+Json replay_to_json(const ReplayReport& report);  ///< detrun.replay/1
+
+// ---- readers ------------------------------------------------------------------------------------
+
+VerifyReport verify(const std::string& ledger_path);
+Json verify_to_json(const VerifyReport& report);  ///< detrun.verify/1
+
+/// Heads of all runs, by number.
+std::vector<RunRecord> list_runs(const std::string& ledger_path);
+/// One run with its steps. Error kInconclusive when there is none.
+struct ShowReport {
+  RunRecord run;
+  std::optional<Sha256Digest> seal;
+};
+ShowReport show_run(const std::string& ledger_path, const std::string& selector);
+/// run_to_json with the seal.
+Json show_to_json(const ShowReport& report, bool with_steps);
+
+Json fingerprint(const EngineOptions& engine);
+
+struct TokenizeOptions {
+  std::string model_path;
+  std::string text;
+  bool bos = false;
+  bool special = false;
+};
+std::vector<std::int32_t> tokenize(const TokenizeOptions& options);
+
+}  // namespace detrun

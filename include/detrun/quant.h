@@ -10,7 +10,7 @@
 namespace detrun {
 
 enum class QType : std::uint32_t {
-#define DETRUN_QTYPE(name, id, text, elems, bytes, supported) name = id,
+#define DETRUN_QTYPE(name, id, text, elems, bytes, supported) name = (id),
 #include "detrun/qtypes.def"
 #undef DETRUN_QTYPE
 };

@@ -1,0 +1,101 @@
+// The one table of function pointers that an instruction set fills: every operator of the contract
+// on a CPU. PODs and pointers, no STL, no words of models. kernels/cpu/scalar is the reference.
+//
+// Every function is a pure function of its arguments and works on a slice of the outputs, so that
+// the caller may split outputs between threads. Sizes are checked by the caller.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace detrun::kernels {
+
+/// The form in which a matmul reads its activations.
+enum class InputForm : int { kFloat = 0, kQuantized = 1 };
+constexpr int kInputForms = 2;
+
+/// Prepares one row of activations; done once, read by every matmul of that form.
+struct InputOps {
+  /// Bytes of a prepared row of k elements, a multiple of 64.
+  std::uint64_t (*row_bytes)(std::uint64_t k);
+  /// False when an element is not finite; then `row` is unspecified. `row` is 64-byte aligned.
+  bool (*prepare)(const float* x, std::uint64_t k, void* row);
+};
+
+struct MatmulArgs {
+  const void* weight;         ///< packed by `pack`
+  const void* x;              ///< prepared rows
+  std::uint64_t x_row_bytes;  ///< distance between them
+  std::uint32_t n_rows;       ///< rows of x
+  std::uint64_t k;            ///< length of the dot products
+  std::uint64_t n;            ///< outputs a row
+  float* y;                   ///< (n_rows, n)
+};
+
+/// Everything about one tensor type as a matrix (n, k). Outputs come in groups of `group`.
+struct MatmulOps {
+  std::uint32_t gguf_id;
+  InputForm input;
+  std::uint32_t group;  ///< outputs packed together
+  std::uint64_t (*packed_bytes)(std::uint64_t k, std::uint64_t n);
+  /// Packs groups [g0, g1); `rows` is the whole matrix as in the file, any alignment.
+  void (*pack)(const void* rows, std::uint64_t k, std::uint64_t n, std::uint64_t g0,
+               std::uint64_t g1, void* packed);
+  /// Row i of the packed matrix, decoded exactly: k floats.
+  void (*decode_row)(const void* packed, std::uint64_t k, std::uint64_t n, std::uint64_t i,
+                     float* out);
+  /// Outputs of groups [g0, g1) for every row of x. Contract clauses 1 and 3.
+  void (*matmul)(const MatmulArgs* args, std::uint64_t g0, std::uint64_t g1);
+};
+
+/// One query head against the cached positions of its kv head. Contract clause 6.
+struct AttentionArgs {
+  const float* q;  ///< (head_dim)
+  const void* k;   ///< position 0 of the kv head; f16 or f32
+  const void* v;
+  /// Elements from one position to the next: a multiple of 8; those beyond head_dim are zero.
+  std::uint64_t stride;
+  std::uint32_t head_dim;
+  std::uint32_t n_visible;  ///< positions 0 .. n_visible - 1; at least one
+  float scale;
+  float* scratch;  ///< attention_scratch_floats(head_dim), 64-byte aligned
+  float* out;      ///< (head_dim)
+};
+
+/// One row, (n_heads, head_dim), rotated in place. Contract clause 8.
+struct RopeArgs {
+  float* x;
+  std::uint32_t n_heads, head_dim, rope_dim;
+  const float* cos;  ///< (rope_dim / 2) of this row's position
+  const float* sin;
+};
+
+struct CpuOps {
+  const char* name;
+  InputOps inputs[kInputForms];
+  const MatmulOps* const* matmuls;
+  std::size_t n_matmuls;
+
+  /// Contract clause 5; y may be x.
+  void (*rmsnorm)(const float* x, const float* weight, float eps, std::uint64_t n, float* y);
+  void (*rope_adjacent)(const RopeArgs* args);
+  void (*rope_halves)(const RopeArgs* args);
+  /// Clause 7. False when a value does not fit (or, for f32, is not finite).
+  bool (*kv_write_f16)(const float* x, std::uint64_t n, std::uint16_t* out);
+  bool (*kv_write_f32)(const float* x, std::uint64_t n, float* out);
+  std::uint64_t (*attention_scratch_floats)(std::uint32_t head_dim);
+  void (*attention_f16)(const AttentionArgs* args);
+  void (*attention_f32)(const AttentionArgs* args);
+  void (*silu_mul)(float* gate, const float* up, std::uint64_t n);  ///< gate = silu(gate) * up
+  void (*add)(float* x, const float* y, std::uint64_t n);           ///< x = x + y
+  void (*exp)(const float* x, std::uint64_t n, float* y);           ///< clause 4, for tests
+};
+
+namespace scalar {
+extern const CpuOps kOps;
+}
+namespace avx2 {
+extern const CpuOps kOps;  ///< only where the build targets x86-64
+}
+
+}  // namespace detrun::kernels

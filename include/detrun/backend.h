@@ -85,7 +85,22 @@ struct BackendInfo {
   std::string isa;   ///< "scalar", "avx2"
   std::uint32_t n_threads;
   std::vector<std::uint32_t> cpus;  ///< the cores the threads are pinned to; empty: not pinned
-  std::uint32_t fp_control_found;   ///< MXCSR (FPCR) as found at start, before it was set
+  std::uint32_t fp_control_found;   ///< MXCSR (FPCR) as found at start, see FpControlScope
+};
+
+/// While it lives this thread computes as the contract says: nearest even, subnormals kept. Every
+/// operator of a Backend has its own; code that computes outside of one (sampling) takes one too.
+class FpControlScope {
+ public:
+  FpControlScope();
+  ~FpControlScope();
+  FpControlScope(const FpControlScope&) = delete;
+  FpControlScope& operator=(const FpControlScope&) = delete;
+  /// MXCSR (FPCR) before, without its sticky status flags.
+  std::uint32_t found() const;
+
+ private:
+  std::uint64_t saved_;
 };
 
 /// Operators throw Error kInternal for what only the data can show: K or V that overflows f16

@@ -1,0 +1,67 @@
+// Small blocks come from the heap, where sanitizers watch their ends; large ones are mapped.
+#include "backend/cpu_memory.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "detrun/error.h"
+
+namespace detrun {
+namespace {
+
+constexpr std::uint64_t kAlignment = 64;
+constexpr std::uint64_t kMappedFrom = std::uint64_t{1} << 20;
+
+bool is_mapped(std::uint64_t n_bytes) { return n_bytes >= kMappedFrom; }
+
+void* map_zeroed(std::uint64_t n_bytes) {
+  void* p = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  madvise(p, n_bytes, MADV_HUGEPAGE);  // fewer page walks while weights stream; only a wish
+  return p;
+}
+
+void* allocate_zeroed(std::uint64_t n_bytes) {
+  void* p = std::aligned_alloc(kAlignment, (n_bytes + kAlignment - 1) / kAlignment * kAlignment);
+  if (p != nullptr) std::memset(p, 0, n_bytes);
+  return p;
+}
+
+}  // namespace
+
+CpuMemory::CpuMemory(std::uint64_t n_bytes, std::string_view what) : n_bytes_(n_bytes) {
+  if (n_bytes == 0) return;
+  if (n_bytes <= std::numeric_limits<std::size_t>::max() / 2) {
+    data_ = static_cast<std::byte*>(is_mapped(n_bytes) ? map_zeroed(n_bytes)
+                                                       : allocate_zeroed(n_bytes));
+  }
+  if (data_ == nullptr) {
+    throw_internal("out of memory: " + std::string(what) + " needs " + std::to_string(n_bytes) +
+                   " bytes");
+  }
+}
+
+CpuMemory::~CpuMemory() {
+  if (data_ == nullptr) return;
+  if (is_mapped(n_bytes_)) {
+    munmap(data_, n_bytes_);
+  } else {
+    std::free(data_);
+  }
+}
+
+CpuMemory::CpuMemory(CpuMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), n_bytes_(std::exchange(other.n_bytes_, 0)) {}
+
+CpuMemory& CpuMemory::operator=(CpuMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(n_bytes_, other.n_bytes_);
+  return *this;
+}
+
+}  // namespace detrun

@@ -43,9 +43,10 @@ class StepSink {
 /// Runs one request in a fresh or reset context. After each step the first of these ends the run:
 /// kSink, kEnd, kLength, kCancelled, kContext. max_steps 0 computes nothing and is kLength.
 /// Error kUsage before anything is computed: an empty prompt, one longer than the context, an id
-/// outside the vocabulary. Error kInternal naming the step when logits are not finite: that step is
-/// not delivered, earlier ones were. `progress` (may be empty) gets prompt tokens done and total
-/// after each chunk of prefill; chunks are context.max_rows() tokens and have no influence on bits.
+/// outside the vocabulary. Error kInternal naming the step when it cannot be computed or its
+/// logits are not finite: that step is not delivered, earlier ones were. `progress` (may be empty)
+/// gets prompt tokens done and total after each chunk of prefill; chunks are context.max_rows()
+/// tokens and have no influence on bits.
 StopReason generate(Context& context, const Model& model, const Tokenizer& tokenizer,
                     const GenerateRequest& request, const std::atomic<bool>& cancel, StepSink& sink,
                     const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});

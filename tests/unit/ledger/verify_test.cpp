@@ -1,0 +1,158 @@
+// What the report says of a ledger as a whole.
+#include "ledger/verify.h"
+
+#include "helpers.h"
+
+using namespace detrun;
+using namespace detrun::test;
+
+TEST_CASE("an honest ledger is ok, and what is not checked is said") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(report.ok);
+  CHECK(report.broken.empty());
+  CHECK(report.runs_checked == 3);
+  CHECK(report.steps_checked == 133);
+  CHECK(report.fields_checked == 3 * (17 + 2));  // rows, text, run_secret
+  CHECK(report.not_checked == std::vector<std::string>{"completeness: self-attested"});
+}
+
+TEST_CASE("a ledger without runs is ok") {
+  const TempDir dir;
+  Ledger::open_for_recording(dir.file("l"));
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(report.ok);
+  CHECK(report.runs_checked == 0);
+}
+
+TEST_CASE("missing guards are said, and recording is refused") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  const ledger::Db db = raw_db(dir.file("l"));
+  db.exec(
+      "DROP TRIGGER step_update; DROP TRIGGER log_delete; DROP VIEW runs;"
+      "CREATE VIEW runs AS SELECT 1 AS forged; CREATE TABLE extra (a)");
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(report.ok);
+  CHECK(report.not_checked ==
+        std::vector<std::string>{"guards missing: log_delete, step_update", "guards altered: runs",
+                                 "unknown objects: extra", "completeness: self-attested"});
+  std::string message;
+  CHECK(exit_code_of([&] { Ledger::open_for_recording(dir.file("l")); }, &message) ==
+        ExitCode::kUsage);
+  CHECK(message.find("log_delete, step_update") != std::string::npos);
+}
+
+TEST_CASE("a stranger's trigger is never run: recording is refused, reading goes on") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  raw_db(dir.file("l")).exec("CREATE TRIGGER zz AFTER INSERT ON log BEGIN SELECT 1; END");
+  CHECK(exit_code_of([&] { Ledger::open_for_recording(dir.file("l")); }) == ExitCode::kUsage);
+  CHECK(contains(verify_file(dir.file("l")).not_checked, "unknown objects: zz"));
+}
+
+TEST_CASE("every broken run is named once, in order of number") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  forge(dir.file("l"),
+        "UPDATE field SET value = 'x' WHERE name IN ('status', 'stop_reason') AND run <> 2;"
+        "UPDATE ledger SET one = 2");
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(!report.ok);
+  REQUIRE(report.broken.size() == 4);
+  CHECK(report.broken[0].entry == 1);
+  CHECK(report.broken[0].field == "status");
+  CHECK(report.broken[0].id.size() == 36);
+  CHECK(report.broken[1].entry == 3);
+  CHECK(!report.broken[2].entry);
+  CHECK(report.broken[2].field == "ledger.one");
+  CHECK(report.broken[3].field == "database");  // the CHECK of the table says so too
+  CHECK(report.runs_checked == 3);
+}
+
+TEST_CASE("a cut ledger is not healed by recording more") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  {
+    const ledger::Db db = raw_db(dir.file("l"));
+    drop_guards(db);
+    db.exec("DELETE FROM log WHERE run = 3");
+  }
+  CHECK(verify_file(dir.file("l")).broken.at(0).entry == 3);
+}
+
+TEST_CASE("one run is verified alone") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  forge(dir.file("l"), "UPDATE field SET value = 'x' WHERE name = 'status' AND run = 2");
+  const auto ledger = Ledger::open_for_reading(dir.file("l"));
+  CHECK(ledger->verify_run(1).ok);
+  CHECK(ledger->verify_run(1).runs_checked == 1);
+  const VerifyReport report = ledger->verify_run(2);
+  CHECK(!report.ok);
+  REQUIRE(report.broken.size() == 1);
+  CHECK(report.broken[0].entry == 2);
+  CHECK(report.broken[0].field == "status");
+  CHECK(!ledger->verify_run(4).ok);
+  CHECK(ledger->verify_run(4).broken.at(0).field == "number");
+  CHECK(!ledger->verify_run(-1).ok);
+}
+
+TEST_CASE("log entries of later kinds are named as not checked") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  raw_db(dir.file("l")).exec("INSERT INTO log VALUES (3, 'verdict', 1, 1, x'00')");
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(report.ok);
+  CHECK(contains(report.not_checked, "log[3]: verdict"));
+}
+
+TEST_CASE("names from a hostile ledger cannot drive the terminal or break the report") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  forge(dir.file("l"),
+        "UPDATE run SET id = CAST(x'ff1b5b324a' AS TEXT) WHERE number = 1;"
+        "INSERT INTO field VALUES (2, CAST(x'ff' AS TEXT), 1)");
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(!report.ok);
+  REQUIRE(report.broken.size() == 2);
+  CHECK(report.broken[0].field == "id");
+  CHECK(report.broken[0].id.find('\xff') == std::string::npos);
+  CHECK(report.broken[1].field == "\\xff");
+}
+
+TEST_CASE("a damaged page is a finding, and the other checks go on") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  std::int64_t page = 0, page_size = 0;
+  {
+    const ledger::Db db = raw_db(dir.file("l"));
+    page = db.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'step'");
+    page_size = db.integer("PRAGMA page_size");
+  }
+  std::string bytes = read_bytes(dir.file("l"));
+  for (std::int64_t i = 0; i < 100; ++i)
+    bytes[static_cast<std::size_t>((page - 1) * page_size + i)] = '\x5a';
+  write_bytes(dir.file("l"), bytes);
+  const VerifyReport report = verify_file(dir.file("l"));
+  CHECK(!report.ok);
+  REQUIRE(!report.broken.empty());
+  for (const BrokenEntry& broken : report.broken) CHECK(broken.field == "database");
+}
+
+TEST_CASE("a row hidden from an index is found") {
+  const TempDir dir;
+  record_three(dir.file("l"));
+  {
+    const ledger::Db db = raw_db(dir.file("l"));
+    db.exec("PRAGMA writable_schema = ON");
+    db.exec(
+        "UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema"
+        " WHERE name = 'sqlite_autoindex_run_1') WHERE name = 'log_seal'");
+  }
+  const auto verify = [&] { return verify_file(dir.file("l")).ok; };
+  bool ok = true;
+  const ExitCode code = exit_code_of([&] { ok = verify(); });
+  CHECK((!ok || code == ExitCode::kTampered));
+}

@@ -100,6 +100,7 @@ struct ReplayRun {
 struct ReplayReport {
   Verdict verdict = Verdict::kInconclusive;
   std::vector<ReplayRun> runs;
+  std::string reason;  ///< why there are no runs; otherwise empty
 };
 
 ReplayReport replay(const ReplayOptions& options, const std::atomic<bool>& cancel,
@@ -123,6 +124,16 @@ ShowReport show_run(const std::string& ledger_path, const std::string& selector)
 Json show_to_json(const ShowReport& report, bool with_steps);
 
 Json fingerprint(const EngineOptions& engine);
+
+/// What `--version` prints.
+struct VersionReport {
+  std::string version, build_type, compiler;
+  std::vector<std::string> cpu_isas;  ///< built in and usable here, best first
+  std::string cuda;                   ///< empty: built without CUDA
+  std::string numerics_profile;
+  int numerics_version = 0, ledger_schema = 0, seal_version = 0;
+};
+VersionReport version_report();
 
 struct TokenizeOptions {
   std::string model_path;

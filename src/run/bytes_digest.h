@@ -1,0 +1,38 @@
+// SHA-256 of bytes in memory on a thread of its own, beside other work. The destructor stops it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <future>
+#include <optional>
+#include <span>
+
+#include "detrun/digest.h"
+#include "detrun/run.h"
+
+namespace detrun {
+
+class BytesDigest {
+ public:
+  /// Starts at once. `bytes` outlives the object.
+  explicit BytesDigest(std::span<const std::byte> bytes);
+  ~BytesDigest();
+  BytesDigest(const BytesDigest&) = delete;
+  BytesDigest& operator=(const BytesDigest&) = delete;
+
+  bool ready() const;
+  /// Waits; progress in bytes goes to the observer from this thread. nullopt when `cancel` (may be
+  /// null) became true first. To be called until it has given the digest, then not again.
+  std::optional<Sha256Digest> wait(Observer& observer, const std::atomic<bool>* cancel);
+
+ private:
+  Sha256Digest run() const;
+
+  std::span<const std::byte> bytes_;
+  std::atomic<bool> stop_ = false;
+  mutable std::atomic<std::uint64_t> done_bytes_ = 0;
+  std::future<Sha256Digest> result_;
+};
+
+}  // namespace detrun

@@ -1,0 +1,106 @@
+// See ledger_sink.h. The writer is touched by the writer thread only, and by `finish` after that
+// thread was joined. After an error nothing more is committed: indexes must stay dense.
+#include "run/ledger_sink.h"
+
+#include <chrono>
+#include <utility>
+
+namespace detrun {
+namespace {
+
+/// How long the first step of a batch may wait for others. With the time of a commit on top,
+/// batches stay within the 100 ms of the manual.
+constexpr std::chrono::milliseconds kGatherTime{60};
+
+}  // namespace
+
+LedgerSink::LedgerSink(const Ledger& ledger, std::unique_ptr<RunWriter> writer)
+    : ledger_(ledger), writer_(std::move(writer)) {
+  thread_ = std::thread([this] { write_loop(); });
+}
+
+LedgerSink::~LedgerSink() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+void LedgerSink::throw_if_failed() {
+  if (error_) std::rethrow_exception(error_);
+}
+
+void LedgerSink::add_fields(const FieldMap& fields) {
+  if (fields.empty()) return;
+  const std::lock_guard lock(mutex_);
+  throw_if_failed();
+  queued_fields_.insert(fields.begin(), fields.end());
+  wake_.notify_all();
+}
+
+void LedgerSink::add_step(const StepRecord& step) {
+  const std::lock_guard lock(mutex_);
+  throw_if_failed();
+  queued_steps_.push_back(step);
+  if (queued_steps_.size() == 1) wake_.notify_all();
+}
+
+void LedgerSink::flush() {
+  std::unique_lock lock(mutex_);
+  hurry_ = true;
+  wake_.notify_all();
+  idle_.wait(lock, [&] {
+    return error_ || (queued_steps_.empty() && queued_fields_.empty() && !writing_);
+  });
+  hurry_ = false;
+  throw_if_failed();
+}
+
+void LedgerSink::write_loop() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock,
+               [&] { return stopping_ || !queued_steps_.empty() || !queued_fields_.empty(); });
+    if (queued_steps_.empty() && queued_fields_.empty()) return;
+    // A fact known late decides whether the run can be replayed after a kill: it does not wait.
+    wake_.wait_for(lock, kGatherTime,
+                   [&] { return stopping_ || hurry_ || !queued_fields_.empty(); });
+    const std::vector<StepRecord> steps = std::exchange(queued_steps_, {});
+    const FieldMap fields = std::exchange(queued_fields_, {});
+    writing_ = true;
+    lock.unlock();
+    std::exception_ptr failure;
+    try {
+      commit(fields, steps);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    lock.lock();
+    writing_ = false;
+    if (failure) error_ = failure;
+    idle_.notify_all();
+    if (failure) return;
+  }
+}
+
+void LedgerSink::commit(const FieldMap& fields, const std::vector<StepRecord>& steps) {
+  if (!steps.empty()) writer_->add_steps(steps);
+  if (!fields.empty()) writer_->add_fields(fields);
+}
+
+std::optional<Sha256Digest> LedgerSink::finish(const FieldMap& end_fields) {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  throw_if_failed();
+  return writer_->finish(end_fields);
+}
+
+RunRecord LedgerSink::result() const { return ledger_.read(writer_->number(), true); }
+
+}  // namespace detrun

@@ -1,0 +1,53 @@
+// Steps on their way into the ledger: queued by the recording thread, committed by a writer thread
+// in batches at most 100 ms apart, so that no step waits for the disk. What the writer thread could
+// not store (disk full) is thrown at the recording thread's next call.
+#pragma once
+
+#include <condition_variable>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "detrun/ledger.h"
+#include "run/run_store.h"
+
+namespace detrun {
+
+class LedgerSink final : public RunStore {
+ public:
+  /// `ledger` is used by `result` and outlives the object; the writer is this object's alone.
+  LedgerSink(const Ledger& ledger, std::unique_ptr<RunWriter> writer);
+  /// Commits what is queued as far as that works. A run that was not finished stays unsealed.
+  ~LedgerSink() override;
+  LedgerSink(const LedgerSink&) = delete;
+  LedgerSink& operator=(const LedgerSink&) = delete;
+
+  void add_fields(const FieldMap& fields) override;
+  void add_step(const StepRecord& step) override;
+  void flush() override;
+  std::optional<Sha256Digest> finish(const FieldMap& end_fields) override;
+  RunRecord result() const override;
+
+ private:
+  void write_loop();
+  void commit(const FieldMap& fields, const std::vector<StepRecord>& steps);
+  void throw_if_failed();
+
+  const Ledger& ledger_;
+  std::unique_ptr<RunWriter> writer_;  ///< of the writer thread until that is joined
+
+  std::mutex mutex_;  ///< guards everything down to error_
+  std::condition_variable wake_, idle_;
+  std::vector<StepRecord> queued_steps_;
+  FieldMap queued_fields_;
+  bool hurry_ = false;  ///< commit now, somebody waits
+  bool stopping_ = false;
+  bool writing_ = false;  ///< a batch is on its way
+  std::exception_ptr error_;
+
+  std::thread thread_;
+};
+
+}  // namespace detrun

@@ -1,0 +1,51 @@
+// See loaded_model.h.
+#include "run/loaded_model.h"
+
+#include <algorithm>
+#include <new>
+
+#include "detrun/error.h"
+
+namespace detrun {
+namespace {
+
+/// Tokens a forward pass takes at once during prefill. No influence on any bit.
+constexpr std::uint32_t kPrefillRows = 128;
+
+}  // namespace
+
+void LoadedModel::bind(Backend& backend) {
+  if (!tokenizer) tokenizer = Tokenizer::create(*file);
+  if (!model) model = Model::load(*file, backend);
+}
+
+void check_engine_options(const EngineOptions& options) {
+  if (options.backend == "auto" || options.backend == "cpu") return;
+  if (options.backend == "cuda") {
+    throw_usage("backend cuda: this build has no CUDA backend", "use --backend cpu");
+  }
+  throw_usage("unknown backend '" + options.backend + "'", "known are auto, cpu and cuda");
+}
+
+std::unique_ptr<Backend> open_backend(const EngineOptions& options) {
+  check_engine_options(options);
+  return make_cpu_backend({.n_threads = options.threads, .isa = {}});
+}
+
+std::optional<KvType> kv_type_by_name(std::string_view name) {
+  if (name == "f16") return KvType::kF16;
+  if (name == "f32") return KvType::kF32;
+  return std::nullopt;
+}
+
+std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
+                                      KvType kv_type) {
+  try {
+    return Context::create(model, backend, n_ctx, kv_type, std::min(n_ctx, kPrefillRows));
+  } catch (const std::bad_alloc&) {
+    throw_internal("out of memory for a context of " + std::to_string(n_ctx) + " tokens",
+                   "give a smaller --ctx");
+  }
+}
+
+}  // namespace detrun

@@ -1,0 +1,38 @@
+// A model ready to run: file, tokenizer, weights on a backend. What record, replay and tokenize
+// have in common about the options that choose an engine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "detrun/backend.h"
+#include "detrun/model.h"
+#include "detrun/model_file.h"
+#include "detrun/run.h"
+#include "detrun/tokenizer.h"
+
+namespace detrun {
+
+/// Members in order of construction: what comes later uses what comes before.
+struct LoadedModel {
+  std::unique_ptr<ModelFile> file;
+  std::unique_ptr<Tokenizer> tokenizer;
+  std::unique_ptr<Model> model;
+
+  /// Tokenizer and weights of the file; nothing when that was done already.
+  void bind(Backend& backend);
+};
+
+/// Error kUsage naming the backend that this build lacks or nobody knows.
+void check_engine_options(const EngineOptions& options);
+std::unique_ptr<Backend> open_backend(const EngineOptions& options);
+
+/// nullopt for a name other than f16 and f32.
+std::optional<KvType> kv_type_by_name(std::string_view name);
+
+/// A context of n_ctx positions. Error kInternal when memory does not suffice, naming the size.
+std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
+                                      KvType kv_type);
+
+}  // namespace detrun

@@ -1,0 +1,30 @@
+// A prompt's way to tokens: bytes as given, no escape processing, no newline dropped.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "detrun/run.h"
+#include "detrun/tokenizer.h"
+
+namespace detrun {
+
+struct Prompt {
+  std::vector<std::int32_t> tokens;  ///< as the model sees them, never empty
+  bool bos = false;                  ///< a begin token was put first
+};
+
+/// Tokens of a text, a begin token first when `bos`. Control tokens spelled in it stay text. Error
+/// kUsage when a begin token is asked for and the vocabulary has none.
+std::vector<std::int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
+                                        bool bos);
+
+/// The tokens of `options`: given ones as they are, else those of the text. Error kUsage: an id out
+/// of the vocabulary (index and id named), nothing at all to start from.
+Prompt prepare_prompt(const RecordOptions& options, const Tokenizer& tokenizer);
+
+/// Index of the first id outside the vocabulary, or the number of ids.
+std::size_t first_foreign_token(const std::vector<std::int32_t>& tokens, std::int32_t n_vocab);
+
+}  // namespace detrun

@@ -1,0 +1,139 @@
+// The use cases that read: verify, list, show, fingerprint, tokenize; and the JSON documents of
+// replay and verify. A ledger may hold anybody's bytes: every string from it passes Json::bytes.
+#include <string>
+
+#include "detrun/error.h"
+#include "detrun/host.h"
+#include "detrun/run.h"
+#include "run/loaded_model.h"
+#include "run/prompt.h"
+
+namespace detrun {
+namespace {
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(std::int64_t{static_cast<std::int64_t>(*value)}) : Json();
+}
+
+Json replay_run_to_json(const ReplayRun& run) {
+  Json out = Json::object();
+  out.set("id", Json::bytes(run.id));
+  out.set("number", run.number == 0 ? Json() : Json(run.number));
+  out.set("verdict", verdict_name(run.verdict));
+  out.set("mode", run.mode);
+  out.set("complete", run.complete);
+  out.set("steps_checked", run.steps_checked);
+  out.set("first_logits_difference", or_null(run.first_logits_difference));
+  out.set("first_token_difference", or_null(run.first_token_difference));
+  out.set("recorded_token", or_null(run.recorded_token));
+  out.set("replayed_token", or_null(run.replayed_token));
+  out.set("recorded_piece", run.recorded_token ? Json::bytes(run.recorded_piece) : Json());
+  out.set("replayed_piece", run.replayed_token ? Json::bytes(run.replayed_piece) : Json());
+  out.set("position", or_null(run.position));
+  out.set("reason", Json::bytes(run.reason));
+  return out;
+}
+
+Json broken_to_json(const BrokenEntry& broken) {
+  Json out = Json::object();
+  out.set("entry", or_null(broken.entry));
+  out.set("id", broken.id.empty() ? Json() : Json::bytes(broken.id));
+  out.set("field", Json::bytes(broken.field));
+  out.set("why", Json::bytes(broken.why));
+  return out;
+}
+
+}  // namespace
+
+Json replay_to_json(const ReplayReport& report) {
+  Json runs = Json::array();
+  for (const ReplayRun& run : report.runs) runs.push_back(replay_run_to_json(run));
+  Json out = Json::object();
+  out.set("schema", "detrun.replay/1");
+  out.set("verdict", verdict_name(report.verdict));
+  out.set("runs", std::move(runs));
+  if (!report.reason.empty()) out.set("reason", Json::bytes(report.reason));
+  return out;
+}
+
+VerifyReport verify(const std::string& ledger_path) {
+  try {
+    return Ledger::open_for_reading(ledger_path)->verify();
+  } catch (const Error& error) {
+    // A damaged or cut file is a finding about the ledger, not a failure to look at it.
+    if (error.kind() != ExitCode::kTampered) throw;
+    VerifyReport report;
+    report.ok = false;
+    report.broken.push_back({std::nullopt, {}, "ledger", error.what()});
+    return report;
+  }
+}
+
+Json verify_to_json(const VerifyReport& report) {
+  Json checked = Json::object();
+  checked.set("runs", report.runs_checked);
+  checked.set("steps", report.steps_checked);
+  checked.set("fields", report.fields_checked);
+  Json not_checked = Json::array();
+  for (const std::string& line : report.not_checked) not_checked.push_back(Json::bytes(line));
+  Json broken = Json::array();
+  for (const BrokenEntry& entry : report.broken) broken.push_back(broken_to_json(entry));
+  Json out = Json::object();
+  out.set("schema", "detrun.verify/1");
+  out.set("verdict", report.ok ? std::string_view("ok") : verdict_name(Verdict::kTampered));
+  out.set("trust", "self-attested");
+  out.set("checked", std::move(checked));
+  out.set("not_checked", std::move(not_checked));
+  out.set("first_broken", report.broken.empty() ? Json() : broken_to_json(report.broken.front()));
+  out.set("broken", std::move(broken));
+  return out;
+}
+
+std::vector<RunRecord> list_runs(const std::string& ledger_path) {
+  const std::unique_ptr<Ledger> ledger = Ledger::open_for_reading(ledger_path);
+  std::vector<RunRecord> runs;
+  for (const RunRef& ref : ledger->runs()) {
+    runs.push_back(ledger->read(ref.number, /*with_steps=*/false));
+  }
+  return runs;
+}
+
+ShowReport show_run(const std::string& ledger_path, const std::string& selector) {
+  const std::unique_ptr<Ledger> ledger = Ledger::open_for_reading(ledger_path);
+  const std::optional<RunRef> ref = ledger->resolve(selector);
+  if (!ref) {
+    throw Error(ExitCode::kInconclusive, "no run '" + selector + "' in " + ledger_path,
+                "detrun list shows what the ledger holds");
+  }
+  return {ledger->read(ref->number, /*with_steps=*/true), ledger->seal(ref->number)};
+}
+
+Json show_to_json(const ShowReport& report, bool with_steps) {
+  Json out = run_to_json(report.run, with_steps);
+  out.set("seal", report.seal ? Json(to_hex(*report.seal)) : Json());
+  return out;
+}
+
+Json fingerprint(const EngineOptions& engine) {
+  return collect_fingerprint(open_backend(engine)->info());
+}
+
+std::vector<std::int32_t> tokenize(const TokenizeOptions& options) {
+  const std::unique_ptr<ModelFile> file = ModelFile::open(options.model_path);
+  const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::create(*file);
+  std::vector<std::int32_t> ids;
+  if (options.bos) {
+    const std::optional<std::int32_t> bos = tokenizer->bos();
+    if (!bos) {
+      throw_usage("the vocabulary of " + options.model_path + " has no begin token",
+                  "leave out --bos");
+    }
+    ids.push_back(*bos);
+  }
+  const std::vector<std::int32_t> text = tokenizer->encode(options.text, options.special);
+  ids.insert(ids.end(), text.begin(), text.end());
+  return ids;
+}
+
+}  // namespace detrun

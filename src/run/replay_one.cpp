@@ -1,0 +1,338 @@
+// See replay_one.h. The order is: seal, state, contract, model digest, prompt, steps, end. What
+// stands earlier is never overruled by what comes later, and nothing is executed before the digest
+// of the model was compared.
+#include "run/replay_one.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "detrun/engine.h"
+#include "detrun/error.h"
+#include "detrun/host.h"
+#include "detrun/text.h"
+#include "run/prompt.h"
+
+namespace detrun {
+namespace {
+
+/// The parameters of a recorded run that decide about bits, checked.
+struct Recorded {
+  RunRecord run;
+  std::vector<std::int32_t> prompt_tokens;
+  std::optional<std::uint64_t> n;
+  std::uint32_t ctx = 0;
+  KvType kv = KvType::kF16;
+  std::optional<Sha256Digest> model_sha256;
+  bool finished = false;  ///< its end is to be reproduced too
+};
+
+std::string quoted(const std::string& text) { return "'" + escape_for_terminal(text) + "'"; }
+
+void append_sentence(std::string& reason, const std::string& text) {
+  if (text.empty()) return;
+  reason += (reason.empty() ? "" : "; ") + text;
+}
+
+/// Feeds each replayed step to the comparer; ends the replay where nothing more can be compared.
+class CompareSteps final : public StepSink {
+ public:
+  CompareSteps(const std::vector<StepRecord>& recorded, StepComparer& comparer,
+               const ReplayScope& scope, std::string what)
+      : recorded_(recorded), comparer_(comparer), scope_(scope), what_(std::move(what)) {}
+
+  bool on_step(const StepRecord& step) override {
+    if (step.index >= recorded_.size() || recorded_[step.index].index != step.index) {
+      comparer_.length_differs(step.index, std::nullopt, step.token);
+      return false;
+    }
+    ++n_replayed_;
+    const StepRecord& expected = recorded_[step.index];
+    if (!comparer_.compare(expected, step)) return false;
+    if (!first_piece_ && expected.piece != step.piece) {
+      first_piece_ = step.index;
+      pieces_ = "recorded " + quoted(expected.piece) + ", replayed " + quoted(step.piece);
+    }
+    scope_.observer.on_progress(what_, n_replayed_, recorded_.size(), "tokens");
+    return true;
+  }
+
+  std::uint64_t n_replayed() const { return n_replayed_; }
+  std::optional<std::uint64_t> first_piece() const { return first_piece_; }
+  const std::string& pieces() const { return pieces_; }
+
+ private:
+  const std::vector<StepRecord>& recorded_;
+  StepComparer& comparer_;
+  const ReplayScope& scope_;
+  std::string what_;
+  std::uint64_t n_replayed_ = 0;
+  std::optional<std::uint64_t> first_piece_;
+  std::string pieces_;
+};
+
+class OneReplay {
+ public:
+  OneReplay(const ReplayScope& scope, const RunRef& ref) : scope_(scope), ref_(ref) {
+    result_.id = ref.id;
+    result_.number = ref.number;
+  }
+
+  ReplayRun run() {
+    if (!check_seal() || !read_run() || !read_parameters()) return result_;
+    const auto path = field_blob(recorded_.run.fields, field::model_path);
+    if (!path && scope_.options.model_path.empty()) {
+      return refuse("the run does not say where its model was; give it with --model PATH");
+    }
+    const ModelCache::Lookup found =
+        scope_.models.find(scope_.options.model_path.empty() ? *path : scope_.options.model_path,
+                           recorded_.model_sha256);
+    if (found.model == nullptr) return refuse(found.why);
+    if (check_prompt(*found.model)) replay_steps(*found.model);
+    return result_;
+  }
+
+ private:
+  ReplayRun refuse(const std::string& why) { return give(Verdict::kInconclusive, why); }
+
+  /// Sets the verdict; what was said before (forced past a broken seal) stays in front.
+  ReplayRun give(Verdict verdict, const std::string& why) {
+    result_.verdict = verdict;
+    append_sentence(result_.reason, why);
+    return result_;
+  }
+
+  bool check_seal() {
+    const VerifyReport report = scope_.ledger.verify_run(ref_.number);
+    if (report.ok) return true;
+    std::string broken = "the seal does not verify";
+    if (!report.broken.empty()) {
+      const BrokenEntry& entry = report.broken.front();
+      broken += ": " + entry.field + ": " + entry.why;
+    }
+    if (scope_.options.force) {
+      append_sentence(result_.reason, "forced past a broken seal (" + broken + ")");
+      return true;
+    }
+    give(Verdict::kTampered, broken + "; --force replays it all the same");
+    return false;
+  }
+
+  bool read_run() {
+    recorded_.run = scope_.ledger.read(ref_.number, /*with_steps=*/true);
+    const RunRecord& run = recorded_.run;
+    if (run.live) {
+      refuse("the run is still being recorded; replay it when it has ended");
+      return false;
+    }
+    const std::string status = field_text(run.fields, field::status).value_or("");
+    result_.complete = run.sealed && status != "interrupted";
+    recorded_.finished = run.sealed && status == "finished";
+    if (!result_.complete && scope_.options.strict) {
+      refuse("the run was interrupted after " + std::to_string(run.steps.size()) +
+             " steps; without --strict its committed steps are replayed");
+      return false;
+    }
+    return true;
+  }
+
+  /// What this build must know to compute the same bits. Values of a forged ledger may be anything.
+  bool read_parameters() {
+    const FieldMap& fields = recorded_.run.fields;
+    const std::string profile = field_text(fields, field::numerics_profile).value_or("unknown");
+    const std::int64_t version = field_i64(fields, field::numerics_version).value_or(0);
+    if (profile != kNumericsProfile || version != kNumericsVersion) {
+      return unknown("recorded under the arithmetic contract " + quoted(profile) + " version " +
+                     std::to_string(version) + ", this build computes " + kNumericsProfile +
+                     " version " + std::to_string(kNumericsVersion) +
+                     "; use a build that knows it");
+    }
+    const std::string temp = field_text(fields, field::params_temp).value_or("absent");
+    if (temp != "0") return unknown("params.temp is " + quoted(temp) + ", this build knows only 0");
+    const std::string kv = field_text(fields, field::params_kv).value_or("absent");
+    const std::optional<KvType> kv_type = kv_type_by_name(kv);
+    if (!kv_type) return unknown("params.kv is " + quoted(kv) + ", this build knows f16 and f32");
+    recorded_.kv = *kv_type;
+    const std::int64_t ctx = field_i64(fields, field::params_ctx).value_or(0);
+    if (ctx < 1 || ctx > std::int64_t{std::numeric_limits<std::uint32_t>::max()}) {
+      return unknown("params.ctx is " + std::to_string(ctx) + ", which is no context length");
+    }
+    recorded_.ctx = static_cast<std::uint32_t>(ctx);
+    if (const auto n = field_i64(fields, field::params_n)) {
+      if (*n < 0) return unknown("params.n is " + std::to_string(*n));
+      recorded_.n = static_cast<std::uint64_t>(*n);
+    }
+    const auto tokens = field_blob(fields, field::prompt_tokens);
+    const auto ids = tokens ? blob_to_tokens(*tokens) : std::nullopt;
+    if (!ids || ids->empty()) return unknown("the run's prompt tokens are not in the ledger");
+    recorded_.prompt_tokens = *ids;
+    return read_model_digest();
+  }
+
+  bool read_model_digest() {
+    const auto blob = field_blob(recorded_.run.fields, field::model_sha256);
+    if (blob && blob->size() == std::tuple_size_v<Sha256Digest>) {
+      Sha256Digest digest;
+      std::copy(blob->begin(), blob->end(), digest.begin());
+      recorded_.model_sha256 = digest;
+      return true;
+    }
+    if (!scope_.options.force) {
+      return unknown(
+          "the run ended before its model's digest was known, so nothing says which model it "
+          "used; --force replays it with the model at hand");
+    }
+    append_sentence(result_.reason, "forced without a recorded model digest");
+    return true;
+  }
+
+  bool unknown(const std::string& why) {
+    refuse(why);
+    return false;
+  }
+
+  /// A forged prompt is a difference, not an error: the recorded one could not have been run.
+  bool check_prompt(const LoadedModel& model) {
+    const std::vector<std::int32_t>& recorded = recorded_.prompt_tokens;
+    const std::size_t bad = first_foreign_token(recorded, model.tokenizer->n_vocab());
+    if (bad < recorded.size()) {
+      result_.position = bad;
+      give(Verdict::kDiverged, "prompt token " + std::to_string(bad) + " is recorded as " +
+                                   std::to_string(recorded[bad]) +
+                                   ", which the model's vocabulary does not have");
+      return false;
+    }
+    if (recorded.size() > recorded_.ctx) {
+      give(Verdict::kDiverged, "the recorded prompt has " + std::to_string(recorded.size()) +
+                                   " tokens, more than its context of " +
+                                   std::to_string(recorded_.ctx));
+      return false;
+    }
+    const FieldMap& fields = recorded_.run.fields;
+    const auto text = field_blob(fields, field::prompt);
+    if (!text) {
+      if (field_text(fields, field::prompt_source) == "tokens") return true;
+      return unknown("the run's prompt is not in the ledger");
+    }
+    const bool bos = field_i64(fields, field::params_bos) == 1;
+    if (bos && !model.tokenizer->bos()) return give_bos_missing();
+    return compare_prompt(encode_prompt(*model.tokenizer, *text, bos));
+  }
+
+  bool give_bos_missing() {
+    result_.position = 0;
+    give(Verdict::kDiverged, "recorded with a begin token, which the model does not have");
+    return false;
+  }
+
+  bool compare_prompt(const std::vector<std::int32_t>& now) {
+    const std::vector<std::int32_t>& recorded = recorded_.prompt_tokens;
+    if (now == recorded) return true;
+    const auto [a, b] = std::mismatch(recorded.begin(), recorded.end(), now.begin(), now.end());
+    result_.position = static_cast<std::uint64_t>(a - recorded.begin());
+    give(Verdict::kDiverged, "the prompt's tokens differ at position " +
+                                 std::to_string(*result_.position) + ": recorded " +
+                                 (a == recorded.end() ? "none" : std::to_string(*a)) + ", now " +
+                                 (b == now.end() ? "none" : std::to_string(*b)));
+    return false;
+  }
+
+  /// A context of the recorded length, but never longer than the recorded steps can fill: one step
+  /// more than recorded is computed at most, and memory follows from the ledger's real content.
+  std::uint32_t context_length() const {
+    const std::uint64_t needed = recorded_.prompt_tokens.size() + recorded_.run.steps.size() + 1;
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(recorded_.ctx, needed));
+  }
+
+  void replay_steps(const LoadedModel& model) {
+    const std::vector<StepRecord>& recorded = recorded_.run.steps;
+    const std::unique_ptr<Context> context =
+        open_context(*model.model, scope_.backend, context_length(), recorded_.kv);
+    StepComparer comparer;
+    CompareSteps steps(recorded, comparer, scope_, "replaying run " + std::to_string(ref_.number));
+    const GenerateRequest request{
+        recorded_.prompt_tokens,
+        recorded_.finished ? recorded_.n : std::optional<std::uint64_t>(recorded.size()),
+        {}};
+    const StopReason reason =
+        generate(*context, *model.model, *model.tokenizer, request, scope_.cancel, steps);
+    if (reason == StopReason::kCancelled) {
+      result_.steps_checked = comparer.steps_checked();
+      if (comparer.equal()) {
+        refuse("cancelled after " + std::to_string(comparer.steps_checked()) + " steps");
+        return;
+      }
+    } else if (reason != StopReason::kSink && steps.n_replayed() < recorded.size()) {
+      const std::uint64_t next = steps.n_replayed();
+      comparer.length_differs(next, recorded[next].token, std::nullopt);
+    }
+    model.file->check_unchanged();
+    conclude(model, comparer, steps, reason);
+  }
+
+  void conclude(const LoadedModel& model, const StepComparer& comparer, const CompareSteps& steps,
+                StopReason reason) {
+    result_.steps_checked = comparer.steps_checked();
+    result_.first_logits_difference = comparer.first_logits_difference();
+    result_.first_token_difference = comparer.first_token_difference();
+    result_.recorded_token = comparer.recorded_token();
+    result_.replayed_token = comparer.replayed_token();
+    result_.recorded_piece = piece_of(*model.tokenizer, comparer.recorded_token());
+    result_.replayed_piece = piece_of(*model.tokenizer, comparer.replayed_token());
+    if (!comparer.equal()) {
+      set_position(std::min({comparer.first_logits_difference().value_or(kNowhere),
+                             comparer.first_token_difference().value_or(kNowhere),
+                             comparer.first_value_difference().value_or(kNowhere)}));
+      give(Verdict::kDiverged, comparer.describe());
+    } else if (steps.first_piece()) {
+      set_position(*steps.first_piece());
+      give(Verdict::kDiverged, "tokens are equal but the text of step " +
+                                   std::to_string(*steps.first_piece()) +
+                                   " is not: " + steps.pieces());
+    } else if (recorded_.finished && !end_is_equal(reason)) {
+      give(Verdict::kDiverged,
+           "every step is equal but the end is not: recorded stop reason " +
+               quoted(field_text(recorded_.run.fields, field::stop_reason).value_or("absent")) +
+               ", replayed '" + std::string(stop_reason_name(reason)) + "'");
+    } else {
+      give(Verdict::kReproduced, describe_success());
+    }
+  }
+
+  bool end_is_equal(StopReason reason) const {
+    return field_text(recorded_.run.fields, field::stop_reason) == stop_reason_name(reason);
+  }
+
+  /// Equal steps speak for themselves; an empty comparison must not pass for one.
+  std::string describe_success() const {
+    if (!recorded_.run.steps.empty()) return {};
+    return "no step was recorded: the prompt's tokens were compared, nothing else";
+  }
+
+  /// Bytes of a token for a person; a forged id may lie outside the vocabulary.
+  static std::string piece_of(const Tokenizer& tokenizer, std::optional<std::int32_t> token) {
+    if (!token || *token < 0 || *token >= tokenizer.n_vocab()) return {};
+    return tokenizer.piece(*token, /*show_control=*/true);
+  }
+
+  void set_position(std::uint64_t step) {
+    result_.position = recorded_.prompt_tokens.size() + step;
+  }
+
+  static constexpr std::uint64_t kNowhere = std::numeric_limits<std::uint64_t>::max();
+
+  const ReplayScope& scope_;
+  const RunRef& ref_;
+  Recorded recorded_;
+  ReplayRun result_;
+};
+
+}  // namespace
+
+ReplayRun replay_one(const ReplayScope& scope, const RunRef& ref) {
+  return OneReplay(scope, ref).run();
+}
+
+}  // namespace detrun

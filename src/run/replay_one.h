@@ -1,0 +1,25 @@
+// One recorded run, executed again and compared step by step. Knows nothing of selectors.
+#pragma once
+
+#include <atomic>
+
+#include "detrun/ledger.h"
+#include "detrun/run.h"
+#include "run/model_cache.h"
+
+namespace detrun {
+
+/// What all runs of one replay command share.
+struct ReplayScope {
+  const ReplayOptions& options;
+  const Ledger& ledger;
+  Backend& backend;
+  ModelCache& models;
+  const std::atomic<bool>& cancel;
+  Observer& observer;
+};
+
+/// Every outcome is a value; Errors of kinds other than kInternal and kTampered do not occur.
+ReplayRun replay_one(const ReplayScope& scope, const RunRef& ref);
+
+}  // namespace detrun

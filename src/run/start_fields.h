@@ -1,0 +1,26 @@
+// What is known about a run before its first step, as fields of the ledger.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "detrun/backend.h"
+#include "detrun/run.h"
+#include "detrun/trace.h"
+#include "run/loaded_model.h"
+#include "run/prompt.h"
+
+namespace detrun {
+
+/// Text when the bytes are UTF-8 without NUL, otherwise a blob: names in files are anybody's bytes.
+FieldValue text_or_blob(std::string_view bytes);
+
+/// {"general.author": "...", ...}: author, organization, licence, source, base-model and address
+/// fields of the file, canonical JSON; "{}" when it has none.
+std::string provenance_of(const ModelFile& file);
+
+/// Every start field of the list that applies.
+FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
+                      const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx);
+
+}  // namespace detrun

@@ -1,0 +1,436 @@
+// The use case `record`: what lands in the ledger, in which order things fail, how a run ends.
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "detrun/backend.h"
+#include "detrun/digest.h"
+#include "detrun/text.h"
+#include "tests/unit/run/scene.h"
+
+namespace detrun {
+namespace {
+
+using test::same_steps;
+using test::Scene;
+using test::Thrown;
+using test::thrown_by;
+
+TEST_CASE("a recorded run holds what was asked, what came out and how it was made") {
+  Scene scene;
+  scene.options.tags = {{"case", "A-17"}};
+  const RecordReport report = scene.record();
+  const RunRecord run = scene.read(1);
+  CHECK(run.sealed);
+  CHECK(report.seal.has_value());
+  CHECK(report.steps == 12);
+  CHECK(run.steps.size() == 12);
+  CHECK(same_steps(run.steps, report.run.steps));
+  CHECK(scene.observer.number == 1);
+  CHECK(field_text(run.fields, field::id) == scene.observer.id);
+  CHECK(field_text(run.fields, field::status) == "finished");
+  CHECK(field_text(run.fields, field::stop_reason) == "length");
+  CHECK(field_blob(run.fields, field::prompt) == "hello");
+  CHECK(field_blob(run.fields, field::text) == scene.observer.text);
+  CHECK(field_i64(run.fields, field::step_count) == 12);
+  CHECK(field_i64(run.fields, field::params_n) == 12);
+  CHECK(field_i64(run.fields, field::params_ctx) == 128);
+  CHECK(field_i64(run.fields, field::params_bos) == 1);
+  CHECK(field_text(run.fields, field::params_kv) == "f16");
+  CHECK(field_text(run.fields, "tag.case") == "A-17");
+  CHECK(field_text(run.fields, field::model_name) == "tiny");
+  CHECK(field_text(run.fields, field::model_quantization) == "F32");
+  CHECK(field_text(run.fields, field::model_provenance) ==
+        R"({"general.author":"nobody","general.license":"mit"})");
+  const Sha256Digest model = sha256_file(scene.options.model_path);
+  CHECK(field_blob(run.fields, field::model_sha256) == to_blob(model).bytes);
+  const auto stack = field_text(run.fields, field::stack_document);
+  REQUIRE(stack.has_value());
+  CHECK(field_blob(run.fields, field::stack_digest) == to_blob(sha256(*stack)).bytes);
+}
+
+TEST_CASE("every field of the list that applies to a finished run is filled") {
+  Scene scene;
+  scene.record();
+  const RunRecord run = scene.read(1);
+  for (const FieldInfo& info : run_fields()) {
+    if (info.name == field::error || info.name == field::model_chat_template_sha256) continue;
+    CAPTURE(info.name);
+    CHECK(run.fields.count(info.name) == 1);
+  }
+}
+
+TEST_CASE("a recorded ledger verifies") {
+  Scene scene;
+  scene.record();
+  scene.record();
+  const VerifyReport report = verify(scene.options.ledger_path);
+  CHECK(report.ok);
+  CHECK(report.runs_checked == 2);
+  CHECK(report.steps_checked == 24);
+}
+
+TEST_CASE("without a ledger the same steps come out and nothing is written") {
+  Scene scene;
+  const RecordReport with = scene.record();
+  Scene other;
+  other.options.no_ledger = true;
+  const RecordReport without = other.record();
+  CHECK(same_steps(with.run.steps, without.run.steps));
+  CHECK_FALSE(without.seal.has_value());
+  CHECK(without.run.fields.count(field::number) == 0);
+  CHECK(field_blob(without.run.fields, field::model_sha256) ==
+        field_blob(with.run.fields, field::model_sha256));
+  CHECK(field_blob(without.run.fields, field::text) == field_blob(with.run.fields, field::text));
+  CHECK_FALSE(std::filesystem::exists(other.options.ledger_path));
+  CHECK_FALSE(show_to_json({without.run, without.seal}, true).dump().empty());
+}
+
+TEST_CASE("threads and instruction sets change no step") {
+  Scene scene;
+  std::string prompt(40, 'x');
+  scene.options.prompt = prompt + " and some more";
+  scene.options.n = 30;
+  const RecordReport one = scene.record();
+  scene.options.engine.threads = 2;
+  const RecordReport two = scene.record();
+  CHECK(same_steps(one.run.steps, two.run.steps));
+  for (const std::string& isa : available_cpu_isas()) {
+    CAPTURE(isa);
+    setenv("DETRUN_CPU_ISA", isa.c_str(), 1);
+    const RecordReport report = scene.record();
+    CHECK(field_text(report.run.fields, field::params_isa) == isa);
+    CHECK(same_steps(one.run.steps, report.run.steps));
+  }
+  unsetenv("DETRUN_CPU_ISA");
+}
+
+TEST_CASE("the prompt's bytes are recorded as given: newline, backslashes, invalid UTF-8, NUL") {
+  for (const std::string& prompt :
+       {std::string("a\n"), std::string("a\\nb"), std::string("\xff\xfe\x80 x"),
+        std::string("a\0b", 3), std::string("</s><s>")}) {
+    CAPTURE(escape_for_terminal(prompt));
+    Scene scene;
+    scene.options.prompt = prompt;
+    scene.options.n = 3;
+    scene.record();
+    CHECK(field_blob(scene.read(1).fields, field::prompt) == prompt);
+    CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+  }
+}
+
+TEST_CASE("an empty prompt is the begin token alone") {
+  Scene scene;
+  scene.options.prompt = "";
+  scene.record();
+  const RunRecord run = scene.read(1);
+  CHECK(field_blob(run.fields, field::prompt_tokens) == tokens_to_blob({1}).bytes);
+  CHECK(field_blob(run.fields, field::prompt) == "");
+}
+
+TEST_CASE("given tokens are used as they are, without a begin token") {
+  Scene scene;
+  scene.options.tokens = std::vector<std::int32_t>{270, 271, 272};
+  scene.record();
+  const RunRecord run = scene.read(1);
+  CHECK(field_blob(run.fields, field::prompt_tokens) == tokens_to_blob({270, 271, 272}).bytes);
+  CHECK(field_i64(run.fields, field::params_bos) == 0);
+  CHECK(field_text(run.fields, field::prompt_source) == "tokens");
+  CHECK(run.fields.count(field::prompt) == 0);
+}
+
+TEST_CASE("a token outside the vocabulary is refused by place and id") {
+  Scene scene;
+  scene.options.tokens = std::vector<std::int32_t>{1, 286};
+  Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kUsage);
+  CHECK(error.says("token 1 "));
+  CHECK(error.says("286"));
+  scene.options.tokens = std::vector<std::int32_t>{-1};
+  CHECK(thrown_by([&] { scene.record(); }).says("-1"));
+  scene.options.tokens = std::vector<std::int32_t>{};
+  error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kUsage);
+  CHECK_FALSE(error.hint.empty());
+}
+
+TEST_CASE("a prompt longer than the context is refused with both numbers and no run begins") {
+  Scene scene;
+  scene.options.tokens = std::vector<std::int32_t>(9, 270);
+  scene.options.ctx = 8;
+  const Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kUsage);
+  CHECK(error.says("9 tokens"));
+  CHECK(error.says("holds 8"));
+  CHECK_FALSE(error.hint.empty());
+  CHECK(list_runs(scene.options.ledger_path).empty());
+}
+
+TEST_CASE("a prompt that fills the context exactly gives one step, then the context is full") {
+  Scene scene;
+  scene.options.tokens = std::vector<std::int32_t>(8, 270);
+  scene.options.ctx = 8;
+  const RecordReport report = scene.record();
+  CHECK(report.steps == 1);
+  CHECK(report.stop_reason == "context");
+  CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+}
+
+TEST_CASE("without -n a run goes on until the context is full or an end token comes") {
+  Scene scene;
+  scene.options.n.reset();
+  scene.options.ctx = 20;
+  const RecordReport report = scene.record();
+  CHECK((report.stop_reason == "context" || report.stop_reason == "end"));
+  CHECK(scene.read(1).fields.count(field::params_n) == 0);
+  CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+}
+
+TEST_CASE("a context longer than the model's is used as asked") {
+  Scene scene;
+  scene.options.ctx = 300;
+  scene.record();
+  CHECK(field_i64(scene.read(1).fields, field::params_ctx) == 300);
+}
+
+TEST_CASE("bad options are refused by name before anything is opened") {
+  struct Row {
+    const char* part;
+    void (*change)(RecordOptions&);
+  };
+  for (const Row& row : {
+           Row{"no model", [](RecordOptions& o) { o.model_path = ""; }},
+           Row{"'f64'", [](RecordOptions& o) { o.kv = "f64"; }},
+           Row{"cublas needs", [](RecordOptions& o) { o.numerics = "cublas"; }},
+           Row{"'fast'", [](RecordOptions& o) { o.numerics = "fast"; }},
+           Row{"no CUDA backend", [](RecordOptions& o) { o.engine.backend = "cuda"; }},
+           Row{"'tpu'", [](RecordOptions& o) { o.engine.backend = "tpu"; }},
+           Row{"too large", [](RecordOptions& o) { o.n = std::uint64_t{1} << 63; }},
+           Row{"no name",
+               [](RecordOptions& o) {
+                 o.tags = {{"", "x"}};
+               }},
+           Row{"'a=b'",
+               [](RecordOptions& o) {
+                 o.tags = {{"a=b", "x"}};
+               }},
+           Row{"'\\xff'",
+               [](RecordOptions& o) {
+                 o.tags = {{"\xff", "x"}};
+               }},
+           Row{"printable",
+               [](RecordOptions& o) {
+                 o.tags = {{"a\nb", "x"}};
+               }},
+           Row{"value of tag 'k'",
+               [](RecordOptions& o) {
+                 o.tags = {{"k", "\xc0"}};
+               }},
+           Row{"value of tag 'k'",
+               [](RecordOptions& o) {
+                 o.tags = {{"k", std::string(1, '\0')}};
+               }},
+           Row{"given twice",
+               [](RecordOptions& o) {
+                 o.tags = {{"k", "1"}, {"k", "2"}};
+               }},
+       }) {
+    CAPTURE(row.part);
+    Scene scene;
+    row.change(scene.options);
+    const Thrown error = thrown_by([&] { scene.record(); });
+    CHECK(error.kind == ExitCode::kUsage);
+    CAPTURE(error.message);
+    CHECK(error.says(row.part));
+    CHECK_FALSE(std::filesystem::exists(scene.options.ledger_path));
+  }
+}
+
+TEST_CASE("an unwritable ledger is said before a missing model") {
+  Scene scene;
+  scene.options.ledger_path = scene.folder().file("no/such/folder/ledger.db");
+  scene.options.model_path = scene.folder().file("no-model.gguf");
+  const Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kUsage);
+  CAPTURE(error.message);
+  CHECK(error.says("ledger.db"));
+}
+
+TEST_CASE("a missing model is a usage error and leaves an empty, valid ledger") {
+  Scene scene;
+  scene.options.model_path = scene.folder().file("no-model.gguf");
+  CHECK(thrown_by([&] { scene.record(); }).kind == ExitCode::kUsage);
+  CHECK(verify(scene.options.ledger_path).ok);
+}
+
+TEST_CASE("a run that is cancelled in the middle is sealed as cancelled and replays") {
+  Scene scene;
+  scene.options.n.reset();
+  scene.observer.after_text = [&] {
+    if (scene.observer.n_texts == 5) scene.cancel = true;
+  };
+  const RecordReport report = scene.record();
+  CHECK(report.stop_reason == "cancelled");
+  CHECK(report.seal.has_value());
+  const RunRecord run = scene.read(1);
+  CHECK(field_text(run.fields, field::status) == "cancelled");
+  CHECK(run.steps.size() == report.steps);
+  CHECK(run.steps.size() >= 5);
+  scene.cancel = false;
+  scene.observer.after_text = nullptr;
+  const ReplayRun replayed = scene.replay_one();
+  CHECK(replayed.verdict == Verdict::kReproduced);
+  CHECK(replayed.complete);
+}
+
+TEST_CASE("a reader that closes its pipe ends the run as cancelled, reason closed") {
+  Scene scene;
+  scene.observer.close_after = 3;
+  const RecordReport report = scene.record();
+  CHECK(report.stop_reason == "closed");
+  CHECK(report.seal.has_value());
+  CHECK(field_text(scene.read(1).fields, field::status) == "cancelled");
+  CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+}
+
+TEST_CASE("an error in mid-run is sealed as failed with its message and thrown on") {
+  Scene scene;
+  scene.observer.after_text = [&] {
+    if (scene.observer.n_texts == 4) throw Error(ExitCode::kInternal, "the screen is on fire");
+  };
+  const Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kInternal);
+  CHECK(error.message == "the screen is on fire");
+  const RunRecord run = scene.read(1);
+  CHECK(run.sealed);
+  CHECK(field_text(run.fields, field::status) == "failed");
+  CHECK(field_text(run.fields, field::stop_reason) == "error");
+  CHECK(field_text(run.fields, field::error) == "the screen is on fire");
+  CHECK(run.steps.size() >= 4);
+  scene.observer.after_text = nullptr;
+  CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+}
+
+TEST_CASE("logits that are not finite end the run as failed, naming the step") {
+  Scene scene;
+  test::TinyFile file = test::tiny_run_model();
+  std::string& norm = file.tensor("output_norm.weight").data;
+  for (std::size_t i = 0; i < norm.size(); i += 4) test::patch_le(norm, i, 3e38F);
+  scene.options.model_path = scene.folder().write("hot.gguf", file.bytes());
+  const Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kInternal);
+  const RunRecord run = scene.read(1);
+  CHECK(run.sealed);
+  CHECK(field_text(run.fields, field::status) == "failed");
+  CHECK(field_text(run.fields, field::error) == error.message);
+  CHECK(run.steps.empty());
+}
+
+/// Files of this process may not grow beyond a size while it lives: the disk is full.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes_max) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes_max, before_.rlim_max};
+    signal_ = std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FullDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, signal_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*signal_)(int) = nullptr;
+};
+
+TEST_CASE("a full disk in mid-run is an internal error, and what was committed stays") {
+  Scene scene;
+  scene.options.n = 100;
+  std::optional<FullDisk> full;
+  scene.observer.after_text = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (scene.observer.n_texts != 30) return;
+    const std::uintmax_t wal = std::filesystem::file_size(scene.options.ledger_path + "-wal");
+    full.emplace(static_cast<rlim_t>(std::max<std::uintmax_t>(wal, 32768)));
+  };
+  const Thrown error = thrown_by([&] { scene.record(); });
+  full.reset();
+  CAPTURE(error.message);
+  CHECK(error.kind == ExitCode::kInternal);
+  CHECK(scene.observer.n_texts < 100);
+  const RunRecord run = scene.read(1);
+  CHECK_FALSE(run.sealed);
+  CHECK(run.steps.size() >= 10);
+  CHECK(verify(scene.options.ledger_path).ok);
+  scene.observer.after_text = nullptr;
+  const ReplayRun prefix = scene.replay_one();
+  CHECK(prefix.verdict == Verdict::kReproduced);
+  CHECK_FALSE(prefix.complete);
+  CHECK(prefix.steps_checked == run.steps.size());
+  CHECK(scene.record().seal.has_value());
+}
+
+TEST_CASE("a model that is changed while it runs makes the run fail") {
+  Scene scene;
+  scene.observer.after_text = [&] {
+    if (scene.observer.n_texts != 3) return;
+    std::ofstream out(scene.options.model_path, std::ios::binary | std::ios::app);
+    out << "more";
+  };
+  const Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.kind == ExitCode::kUsage);
+  CHECK(field_text(scene.read(1).fields, field::status) == "failed");
+}
+
+TEST_CASE("a run of no steps is recorded, and its replay says that there was nothing to check") {
+  Scene scene;
+  scene.options.n = 0;
+  CHECK(scene.record().steps == 0);
+  const ReplayRun run = scene.replay_one();
+  CHECK(run.verdict == Verdict::kReproduced);
+  CHECK(run.steps_checked == 0);
+  CHECK(run.reason.find("no step") != std::string::npos);
+}
+
+TEST_CASE("a model name that is not UTF-8 is kept as bytes") {
+  Scene scene;
+  test::TinyFile file = test::tiny_run_model();
+  file.string("general.name", "\xff\x1b[2J");
+  scene.options.model_path = scene.folder().write("odd.gguf", file.bytes());
+  scene.record();
+  const RunRecord run = scene.read(1);
+  CHECK(field_blob(run.fields, field::model_name) == "\xff\x1b[2J");
+  CHECK_FALSE(run_to_json(run, true).dump().empty());
+  CHECK(verify(scene.options.ledger_path).ok);
+}
+
+TEST_CASE("a model of others tells of a girl named Lily, and replays") {
+  for (const char* name :
+       {"stories260K-f32.gguf", "stories260K-f16.gguf", "stories260K-q8_0.gguf"}) {
+    Scene scene;
+    scene.options.model_path = test::shared_model(name);
+    if (scene.options.model_path.empty()) continue;
+    CAPTURE(name);
+    scene.options.prompt = "";
+    scene.options.n = 60;
+    scene.record();
+    CAPTURE(scene.observer.text);
+    CHECK(scene.observer.text.find("Lily") != std::string::npos);
+    CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+  }
+}
+
+}  // namespace
+}  // namespace detrun

@@ -1,0 +1,67 @@
+# bash completion of detrun; written by scripts/check_man.py --write from `detrun --help`; not edited by hand
+_detrun() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}
+  local command= words= i
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; i++)); do
+    case ${COMP_WORDS[i]} in
+      record|replay|verify|list|show|fingerprint|tokenize|help) command=${COMP_WORDS[i]}; break ;;
+    esac
+  done
+  case "$command $prev" in
+    " --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    " --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "record -m"|"record --model") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "record -p"|"record --prompt") return ;;
+    "record -f"|"record --file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "record --tokens") return ;;
+    "record -n"|"record --n") return ;;
+    "record --ctx") return ;;
+    "record --kv") COMPREPLY=($(compgen -W "f16 f32" -- "$cur")); return ;;
+    "record --numerics") return ;;
+    "record --threads") return ;;
+    "record --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "record --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "record --tag") return ;;
+    "record --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "record --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "replay -m"|"replay --model") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "replay --mode") COMPREPLY=($(compgen -W "auto step" -- "$cur")); return ;;
+    "replay --threads") return ;;
+    "replay --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "replay --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "replay --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "replay --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "verify --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "verify --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "verify --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "list --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "list --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "list --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "show --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "show --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "show --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "fingerprint --threads") return ;;
+    "fingerprint --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "fingerprint --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "fingerprint --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+    "tokenize -m"|"tokenize --model") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "tokenize -p"|"tokenize --prompt") return ;;
+    "tokenize -f"|"tokenize --file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "tokenize --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    "tokenize --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
+  esac
+  case $command in
+    record) words="-m --model -p --prompt -f --file --tokens -n --n --ctx --kv --numerics --threads --backend --ledger --no-ledger --tag --echo --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    replay) words="--all -m --model --mode --force --strict --fail-fast --threads --backend --ledger --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
+    verify) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    list) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    show) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
+    fingerprint) words="--threads --backend --pretty -v --verbose -q --quiet --log-file --color -h --help" ;;
+    tokenize) words="-m --model -p --prompt -f --file --bos --special -v --verbose -q --quiet --log-file --color -h --help" ;;
+    help) words="record replay verify list show fingerprint tokenize" ;;
+    *) words="record replay verify list show fingerprint tokenize help -v --verbose -q --quiet --log-file --color -h --help --version" ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+}
+complete -F _detrun detrun

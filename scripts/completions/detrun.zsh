@@ -1,0 +1,168 @@
+#compdef detrun
+# zsh completion of detrun; written by scripts/check_man.py --write from `detrun --help`; not edited by hand
+_detrun() {
+  local context state line
+  local -a commands
+  commands=(
+    'record:run a model once and log the run'
+    'replay:execute recorded runs again and compare every step'
+    'verify:check the seals of a ledger, without any model'
+    'list:list the runs of a ledger'
+    'show:show one run\: its fields, tokens, margins and stack'
+    'fingerprint:print the stack that runs here as canonical JSON'
+    'tokenize:print the token ids of a text'
+    'help:print the help of a command\: detrun help record'
+  )
+  _arguments -C \
+    '*-v[log what is done; twice\: in detail]' \
+    '*--verbose[log what is done; twice\: in detail]' \
+    '(-q --quiet)-q[only results and errors]' \
+    '(-q --quiet)--quiet[only results and errors]' \
+    '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+    '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+    '(-h --help)-h[print this help]' \
+    '(-h --help)--help[print this help]' \
+    '(--version)--version[print version, build and backends]' \
+    '1: :->command' \
+    '*:: :->arguments'
+  case $state in
+    command) _describe command commands ;;
+    arguments)
+      case $words[1] in
+        record)
+          _arguments \
+            '(-m --model)-m[the model file, GGUF \[$DETRUN_MODEL\]]:MODEL:_files' \
+            '(-m --model)--model[the model file, GGUF \[$DETRUN_MODEL\]]:MODEL:_files' \
+            '(-p --prompt)-p[the text itself; an empty one is valid]:TEXT: ' \
+            '(-p --prompt)--prompt[the text itself; an empty one is valid]:TEXT: ' \
+            '(-f --file)-f[the bytes of a file, as they are]:FILE:_files' \
+            '(-f --file)--file[the bytes of a file, as they are]:FILE:_files' \
+            '(--tokens)--tokens[token ids, used as they are\: 1,2,3]:IDS: ' \
+            '(-n --n)-n[most tokens to generate \[until the model ends\]]:N: ' \
+            '(-n --n)--n[most tokens to generate \[until the model ends\]]:N: ' \
+            '(--ctx)--ctx[context in tokens \[the model'\''s own, at most 4096\]]:N: ' \
+            '(--kv)--kv[type of the KV cache \[f16\]]:f16 or f32:(f16 f32)' \
+            '(--numerics)--numerics[arithmetic profile \[portable\]]:PROFILE: ' \
+            '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
+            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
+            '(--no-ledger)--no-ledger[only run, log nothing]' \
+            '*--tag[a note to the run; may be repeated]:K=V: ' \
+            '(--echo)--echo[print the prompt before the text]' \
+            '(--json)--json[print a JSON document instead of text]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*: : '
+          ;;
+        replay)
+          _arguments \
+            '(--all)--all[every run of the ledger]' \
+            '(-m --model)-m[where the model file is now \[as recorded\]; its digest must be the recorded one]:MODEL:_files' \
+            '(-m --model)--model[where the model file is now \[as recorded\]; its digest must be the recorded one]:MODEL:_files' \
+            '(--mode)--mode[how to replay \[auto\]]:auto or step:(auto step)' \
+            '(--force)--force[go on past a broken seal or a missing model digest; the verdict says so]' \
+            '(--strict)--strict[an interrupted run is INCONCLUSIVE]' \
+            '(--fail-fast)--fail-fast[stop at the first run that is not REPRODUCED]' \
+            '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
+            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
+            '(--json)--json[print a JSON document instead of text]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*:run:(latest)'
+          ;;
+        verify)
+          _arguments \
+            '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
+            '(--json)--json[print a JSON document instead of text]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*: : '
+          ;;
+        list)
+          _arguments \
+            '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
+            '(--json)--json[print a JSON document instead of text]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*: : '
+          ;;
+        show)
+          _arguments \
+            '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
+            '(--json)--json[print a JSON document instead of text]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*:run:(latest)'
+          ;;
+        fingerprint)
+          _arguments \
+            '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
+            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--pretty)--pretty[indented, for reading]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*: : '
+          ;;
+        tokenize)
+          _arguments \
+            '(-m --model)-m[the model file, GGUF \[$DETRUN_MODEL\]]:MODEL:_files' \
+            '(-m --model)--model[the model file, GGUF \[$DETRUN_MODEL\]]:MODEL:_files' \
+            '(-p --prompt)-p[the text itself; an empty one is valid]:TEXT: ' \
+            '(-p --prompt)--prompt[the text itself; an empty one is valid]:TEXT: ' \
+            '(-f --file)-f[the bytes of a file, as they are]:FILE:_files' \
+            '(-f --file)--file[the bytes of a file, as they are]:FILE:_files' \
+            '(--bos)--bos[put the begin token first, where the model has one]' \
+            '(--special)--special[spelled control tokens become control tokens; without it they stay text]' \
+            '*-v[log what is done; twice\: in detail]' \
+            '*--verbose[log what is done; twice\: in detail]' \
+            '(-q --quiet)-q[only results and errors]' \
+            '(-q --quiet)--quiet[only results and errors]' \
+            '(--log-file)--log-file[append the log to FILE as well]:FILE:_files' \
+            '(--color)--color[colours; auto\: on a terminal, unless NO_COLOR is set]:auto or always or never:(auto always never)' \
+            '(-h --help)-h[print this help]' \
+            '(-h --help)--help[print this help]' \
+            '*: : '
+          ;;
+        help) _describe command commands ;;
+      esac
+      ;;
+  esac
+}
+_detrun "$@"

@@ -1,0 +1,157 @@
+// `detrun record`: standard output carries the generated text and nothing else (with --json the
+// document alone); what a person wants to know about the run goes to standard error.
+#include <limits>
+#include <memory>
+
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "cli/prompt.h"
+#include "cli/text_stream.h"
+#include "detrun/log.h"
+#include "detrun/run.h"
+#include "detrun/text.h"
+
+namespace detrun::cli {
+namespace {
+
+struct RecordArguments {
+  RecordOptions options;
+  PromptArguments prompt;
+  std::vector<std::string> tags;
+  bool echo = false, json = false;
+};
+
+class RecordObserver : public Observer {
+ public:
+  RecordObserver(Session& session, const RecordArguments& arguments)
+      : arguments_(arguments),
+        text_(session.console),
+        progress_(session.console, !session.common.quiet),
+        text_on_terminal_(session.console.out_is_terminal() && !arguments.json) {}
+
+  bool on_text(std::string_view bytes) override { return arguments_.json || show(bytes); }
+  void on_prompt(std::string_view bytes) override {
+    if (arguments_.echo && !arguments_.json) show(bytes);
+  }
+  void on_run_started(std::int64_t number, const std::string& id) override {
+    log_info("run " + std::to_string(number) + " (" + id + ") started");
+  }
+  void on_progress(std::string_view what, std::uint64_t done, std::uint64_t total,
+                   std::string_view unit) override {
+    if (!text_begun_ || !text_on_terminal_) progress_.update(what, done, total, unit);
+  }
+  void finish() {
+    progress_.wipe();
+    text_.finish();
+  }
+
+ private:
+  bool show(std::string_view bytes) {
+    // The text is its own progress where both share the terminal.
+    if (text_on_terminal_ && !text_begun_) progress_.wipe();
+    text_begun_ = true;
+    return text_.add(bytes);
+  }
+
+  const RecordArguments& arguments_;
+  TextStream text_;
+  Progress progress_;
+  bool text_on_terminal_, text_begun_ = false;
+};
+
+void parse_tags(const std::vector<std::string>& words, RecordOptions& options) {
+  for (const std::string& word : words) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw_usage("--tag: expected KEY=VALUE, found '" + word + "'");
+    }
+    if (!is_utf8(word)) throw_usage("--tag: not UTF-8: '" + word + "'");
+    std::string key = word.substr(0, equals);
+    for (const auto& [known, value] : options.tags) {
+      if (known == key) throw_usage("--tag: '" + key + "' was given twice");
+    }
+    options.tags.emplace_back(std::move(key), word.substr(equals + 1));
+  }
+}
+
+std::string summary(const RecordReport& report, const RecordOptions& options, Console& console) {
+  std::string out;
+  const auto number = field_i64(report.run.fields, field::number);
+  if (number) {
+    const std::string id = field_text(report.run.fields, field::id).value_or("");
+    out += console.paint_err(Color::kBold, "run " + std::to_string(*number)) + " (" + shown(id) +
+           ") in " + shown(options.ledger_path) + "\n";
+  } else {
+    out += "not recorded (--no-ledger)\n";
+  }
+  out += "  " + counted(report.steps, "token");
+  // The first token comes out of the prefill.
+  if (report.steps > 1 && report.decode_s > 0) {
+    out += ", " + fixed(static_cast<double>(report.steps - 1) / report.decode_s, 1) + " tokens/s";
+  }
+  out += ", stop: " + shown(report.stop_reason) + "\n";
+  if (report.seal) out += "  seal " + to_hex(*report.seal).substr(0, 16) + "\n";
+  if (number) {
+    // The hint must work as it is printed: a ledger named on the command line is named again.
+    const std::string usual = environment("DETRUN_LEDGER");
+    const bool named = options.ledger_path != (usual.empty() ? "detrun.db" : usual);
+    out += "  next: detrun replay " + std::to_string(*number) +
+           (named ? " --ledger " + shell_word(options.ledger_path) : "") + "\n";
+  }
+  return out;
+}
+
+ExitCode run_record(RecordArguments& arguments, Session& session) {
+  RecordOptions& options = arguments.options;
+  require_model(options.model_path);
+  parse_tags(arguments.tags, options);
+  Prompt prompt = read_prompt(arguments.prompt);
+  options.prompt_source = prompt.source;
+  options.prompt = std::move(prompt.bytes);
+  options.tokens = std::move(prompt.tokens);
+
+  const Interrupt interrupt;
+  session.console.give_up_when(interrupt.flag());
+  RecordObserver observer(session, arguments);
+  const RecordReport report = record(options, interrupt.flag(), observer);
+  observer.finish();
+  log_info("load " + fixed(report.load_s, 3) + " s, prefill of " +
+           counted(report.prompt_tokens, "token") + " " + fixed(report.prefill_s, 3) +
+           " s, decode " + fixed(report.decode_s, 3) + " s");
+  if (arguments.json) {
+    session.console.write(show_to_json({report.run, report.seal}, true).dump() + "\n");
+  }
+  if (!session.common.quiet) session.console.note(summary(report, options, session.console));
+  const bool stopped =
+      report.stop_reason == "cancelled" || (report.stop_reason == "closed" && interrupt.flag());
+  return stopped ? ExitCode::kCancelled : ExitCode::kOk;
+}
+
+}  // namespace
+
+Runner build_record(CLI::App& app) {
+  auto arguments = std::make_shared<RecordArguments>();
+  RecordOptions& options = arguments->options;
+  add_model_option(app, options.model_path);
+  add_prompt_options(app, arguments->prompt, true);
+  constexpr const char* kGeneration = "Generation";
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
+  add_number(app, {"-n,--n", "N", kGeneration, "most tokens to generate [until the model ends]"}, 0,
+             kMax, [&options](std::uint64_t n) { options.n = n; });
+  add_number(app, {"--ctx", "N", kGeneration, "context in tokens [the model's own, at most 4096]"},
+             1, kMax, [&options](std::uint64_t n) { options.ctx = static_cast<std::uint32_t>(n); });
+  add_choice(app, {"--kv", "f16|f32", kGeneration, "type of the KV cache [f16]"}, {"f16", "f32"},
+             options.kv);
+  add_choice(app, {"--numerics", "PROFILE", kGeneration, "arithmetic profile [portable]"},
+             {"portable", "cublas"}, options.numerics);
+  add_engine_options(app, options.engine);
+  add_ledger_option(app, options.ledger_path);
+  add_switch(app, {"--no-ledger", "", "Ledger", "only run, log nothing"}, options.no_ledger);
+  add_texts(app, {"--tag", "K=V", "Ledger", "a note to the run; may be repeated"}, arguments->tags);
+  add_switch(app, {"--echo", "", "Output", "print the prompt before the text"}, arguments->echo);
+  add_json_switch(app, arguments->json);
+  return [arguments](Session& session) { return run_record(*arguments, session); };
+}
+
+}  // namespace detrun::cli

@@ -1,0 +1,156 @@
+// `detrun replay`: one line a run with its verdict and what differs, a summary for several.
+#include <array>
+#include <memory>
+
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "detrun/run.h"
+
+namespace detrun::cli {
+namespace {
+
+struct ReplayArguments {
+  ReplayOptions options;
+  bool json = false;
+};
+
+class ReplayObserver : public Observer {
+ public:
+  explicit ReplayObserver(Session& session) : progress_(session.console, !session.common.quiet) {}
+  void on_progress(std::string_view what, std::uint64_t done, std::uint64_t total,
+                   std::string_view unit) override {
+    progress_.update(what, done, total, unit);
+  }
+
+ private:
+  Progress progress_;
+};
+
+std::string token_text(const std::optional<std::int32_t>& token, const std::string& piece) {
+  if (!token) return "nothing";
+  return std::to_string(*token) + (piece.empty() ? "" : " " + in_quotes(piece));
+}
+
+// "logits differ at step 12, token first differs at step 15 (position 40): recorded 5 " approved",
+// replayed 9 " denied"".
+std::string difference(const ReplayRun& run) {
+  std::string out;
+  if (run.first_logits_difference) {
+    out = "logits differ at step " + std::to_string(*run.first_logits_difference) + ", ";
+  }
+  if (!run.first_token_difference) {
+    if (run.first_logits_difference) return out + "tokens are equal";
+    return run.reason.empty() ? "recorded values differ" : shown(run.reason);
+  }
+  out += "token first differs at step " + std::to_string(*run.first_token_difference);
+  if (run.position) out += " (position " + std::to_string(*run.position) + ")";
+  return out + ": recorded " + token_text(run.recorded_token, run.recorded_piece) + ", replayed " +
+         token_text(run.replayed_token, run.replayed_piece);
+}
+
+std::string run_line(const ReplayRun& run, const Console& console) {
+  const std::string verdict(verdict_name(run.verdict));
+  std::string out = console.paint_out(verdict_color(run.verdict), verdict) + "  ";
+  if (run.number > 0) out += "run " + std::to_string(run.number) + " ";
+  out += "(" + shown(run.id) + "): ";
+  switch (run.verdict) {
+    case Verdict::kReproduced:
+      out += counted(run.steps_checked, "step") + ", every token and every logit hash equal";
+      if (!run.complete) out += "; the run was interrupted, this is its committed prefix";
+      if (!run.reason.empty()) out += "; " + shown(run.reason);
+      break;
+    case Verdict::kDiverged: {
+      const std::string what = difference(run);
+      out += what;
+      const bool said = run.reason.empty() || what == shown(run.reason);
+      // The reason repeats the difference in plainer words; with --force it also says what was
+      // stepped over, and that must not get lost.
+      if (!said) out += "\n            " + shown(run.reason);
+      break;
+    }
+    case Verdict::kInconclusive:
+    case Verdict::kTampered:
+    case Verdict::kInternal:
+      out += shown(run.reason);
+      break;
+  }
+  return out + "\n";
+}
+
+// "3 runs: 2 REPRODUCED, 1 DIVERGED".
+std::string summary_line(const ReplayReport& report) {
+  constexpr std::array kOrder{Verdict::kTampered, Verdict::kInternal, Verdict::kDiverged,
+                              Verdict::kInconclusive, Verdict::kReproduced};
+  std::string out = counted(report.runs.size(), "run") + ":";
+  const char* separator = " ";
+  for (const Verdict verdict : kOrder) {
+    std::uint64_t n = 0;
+    for (const ReplayRun& run : report.runs) n += run.verdict == verdict ? 1 : 0;
+    if (n == 0) continue;
+    out += separator + std::to_string(n) + " " + std::string(verdict_name(verdict));
+    separator = ", ";
+  }
+  return out + "\n";
+}
+
+std::string report_text(const ReplayReport& report, const Console& console) {
+  std::string out;
+  for (const ReplayRun& run : report.runs) out += run_line(run, console);
+  if (report.runs.empty()) {
+    const std::string verdict(verdict_name(report.verdict));
+    out += console.paint_out(verdict_color(report.verdict), verdict) + "  " +
+           (report.reason.empty() ? "nothing to replay" : shown(report.reason)) + "\n";
+  }
+  if (report.runs.size() > 1) out += summary_line(report);
+  return out;
+}
+
+ExitCode run_replay(const ReplayArguments& arguments, Session& session) {
+  const ReplayOptions& options = arguments.options;
+  if (options.all && !options.selectors.empty()) throw_usage("--all and a RUN exclude each other");
+  if (!options.all && options.selectors.empty()) {
+    throw_usage("no run given", "name one (number, id, part of an id, 'latest') or use --all");
+  }
+  const Interrupt interrupt;
+  ReplayReport report;
+  {
+    ReplayObserver observer(session);
+    report = replay(options, interrupt.flag(), observer);
+  }
+  session.console.write(arguments.json ? replay_to_json(report).dump() + "\n"
+                                       : report_text(report, session.console));
+  if (interrupt.flag()) return ExitCode::kCancelled;
+  return verdict_exit_code(report.verdict);
+}
+
+}  // namespace
+
+Runner build_replay(CLI::App& app) {
+  auto arguments = std::make_shared<ReplayArguments>();
+  ReplayOptions& options = arguments->options;
+  add_texts(app, {"run", "RUN", "Selection", "number, id, part of an id (4 or more), or 'latest'"},
+            options.selectors);
+  add_switch(app, {"--all", "", "Selection", "every run of the ledger"}, options.all);
+  add_text(app,
+           {"-m,--model", "MODEL", "Model",
+            "where the model file is now [as recorded]; its digest "
+            "must be the recorded one"},
+           options.model_path);
+  add_choice(app, {"--mode", "auto|step", "Replay", "how to replay [auto]"}, {"auto", "step"},
+             options.mode);
+  add_switch(app,
+             {"--force", "", "Replay",
+              "go on past a broken seal or a missing model digest; the "
+              "verdict says so"},
+             options.force);
+  add_switch(app, {"--strict", "", "Replay", "an interrupted run is INCONCLUSIVE"}, options.strict);
+  add_switch(app, {"--fail-fast", "", "Replay", "stop at the first run that is not REPRODUCED"},
+             options.fail_fast);
+  add_engine_options(app, options.engine);
+  add_ledger_option(app, options.ledger_path);
+  add_json_switch(app, arguments->json);
+  return [arguments](Session& session) { return run_replay(*arguments, session); };
+}
+
+}  // namespace detrun::cli

@@ -1,0 +1,14 @@
+#!/bin/sh
+# Every man page passes `mandoc -T lint`, style included. Usage: mandoc_lint.sh MANDOC MAN-FOLDER.
+# Exit 77, said aloud, when there is no mandoc.
+mandoc=$1
+folder=$2
+if [ ! -x "$mandoc" ]; then
+  echo "SKIPPED: mandoc is not installed, the man pages were not checked"
+  exit 77
+fi
+status=0
+for page in "$folder"/*.[1-9]; do
+  "$mandoc" -T lint -W style "$page" || status=1
+done
+exit $status

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the tests. The default is everything that fits its time
+# budget; the options add the rest.
+#
+#   scripts/test.sh            release build, all default tests, the same tests under sanitizers
+#   scripts/test.sh --quick    release build, label `quick` only
+#   scripts/test.sh --lint     also clang-format and clang-tidy over every source file
+#   scripts/test.sh --full     everything: labels `full`, sanitizers, lint
+#
+# Exit 0: all passed. Tests that lack something (a GPU, ../shared) say so and skip.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+quick=0 lint=0 full=0
+for argument in "$@"; do
+  case $argument in
+    --quick) quick=1 ;;
+    --lint) lint=1 ;;
+    --full) full=1 lint=1 ;;
+    -h | --help) sed -n '2,11p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
+    *) echo "test.sh: unknown option '$argument' (try --help)" >&2; exit 2 ;;
+  esac
+done
+
+jobs=$(nproc)
+say() { printf '\n==> %s\n' "$*"; }
+
+if [ $lint = 1 ]; then scripts/install_packages.sh lint; else scripts/install_packages.sh test; fi
+
+say "build (release)"
+cmake --preset release
+cmake --build --preset release --parallel "$jobs"
+
+exclude='full|peer|gpu'
+[ $full = 1 ] && exclude='peer'
+say "tests (release)"
+if [ $quick = 1 ]; then
+  ctest --test-dir build --output-on-failure -L quick -LE "$exclude"
+  exit 0
+fi
+ctest --test-dir build --output-on-failure -LE "$exclude"
+
+say "build (address and undefined-behaviour sanitizers)"
+cmake --preset asan
+cmake --build --preset asan --parallel "$jobs"
+say "tests (sanitizers)"
+ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
+  ctest --test-dir build-asan --output-on-failure -LE "$exclude|no-sanitizer"
+
+if [ $lint = 1 ]; then
+  say "lint"
+  scripts/lint.sh
+fi
+say "all tests passed"

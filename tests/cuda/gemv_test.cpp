@@ -31,10 +31,10 @@ struct AlignedBytes {
 
 const MatmulOps& scalar_matmul(std::uint32_t gguf_id) {
   for (std::size_t i = 0; i < scalar::kOps.n_matmuls; ++i) {
-    if (scalar::kOps.matmuls[i].gguf_id == gguf_id) return scalar::kOps.matmuls[i];
+    if (scalar::kOps.matmuls[i]->gguf_id == gguf_id) return *scalar::kOps.matmuls[i];
   }
   FAIL("the scalar reference lacks type " << gguf_id);
-  return scalar::kOps.matmuls[0];
+  return *scalar::kOps.matmuls[0];
 }
 
 // The reference: pack, prepare, multiply with the scalar table.

@@ -7,6 +7,8 @@
 import argparse
 import pathlib
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 
@@ -204,6 +206,23 @@ def fish_completion(root, commands):
     return "\n".join(out) + "\n"
 
 
+def check_bash(path):
+    """Asks the completion itself for two answers."""
+    bash = shutil.which("bash")
+    if bash is None:
+        print("SKIPPED: no bash, its completion was not tried")
+        return []
+    findings = []
+    for words, answer in [("detrun rec", "record"), ("detrun record --led", "--ledger"),
+                          ("detrun replay --mode s", "step"), ("detrun show la", "latest")]:
+        script = (f"source {shlex.quote(str(path))}; COMP_WORDS=({words}); "
+                  "COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _detrun; echo \"${COMPREPLY[*]}\"")
+        done = subprocess.run([bash, "--norc", "-c", script], stdout=subprocess.PIPE, check=False)
+        if done.stdout.decode().strip() != answer:
+            findings.append(f"{path.name}: '{words}' completes to {done.stdout!r}, not {answer}")
+    return findings
+
+
 COMPLETIONS = {"detrun.bash": bash_completion, "detrun.zsh": zsh_completion,
                "detrun.fish": fish_completion}
 
@@ -230,6 +249,7 @@ def main():
         elif not path.is_file() or path.read_text(encoding="utf-8") != text:
             findings.append(f"{name}: differs from --help; run scripts/check_man.py --write "
                             f"--detrun {arguments.detrun}")
+    findings += check_bash(arguments.completions / "detrun.bash")
     for finding in findings:
         print(finding)
     print(f"{len(commands)} commands, {len(findings)} findings")

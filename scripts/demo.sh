@@ -19,7 +19,7 @@ run() {
   shift
   printf '\n$ %s\n' "$(printf '%q ' "$@" | sed "s|$source_dir/build/bin/||g")"
   "$@" || actual=$?
-  printf '[exit %d]\n' "$actual"
+  printf '\n[exit %d]\n' "$actual"
   if [ "$actual" -ne "$expected" ]; then
     echo "demo: expected exit $expected; please report this" >&2
     exit 1
@@ -58,15 +58,17 @@ run 0 detrun replay latest --ledger demo.db
 run 0 detrun replay latest --ledger demo.db --threads 1
 
 say "5. Forge it, clumsily"
-note "Somebody changes one recorded token in a copy of the ledger."
-run 0 forge_ledger demo.db edited.db --run 1 --step 1 --token 300
+note "In a copy of the ledger somebody changes one recorded token: 'approved' becomes 'declined'."
+run 0 detrun tokenize -m "$model" -p ' declined'
+declined=$(detrun tokenize -m "$model" -p ' declined')
+run 0 forge_ledger demo.db edited.db --run 1 --step 0 --token "${declined%% *}"
 note "The seal no longer fits: TAMPERED, without running any model."
 run 4 detrun verify --ledger edited.db
 run 4 detrun replay 1 --ledger edited.db
 
 say "6. Forge it, thoroughly"
 note "A forger who knows the format changes the token and recomputes every seal."
-run 0 forge_ledger demo.db resealed.db --run 1 --step 1 --token 300 --reseal
+run 0 forge_ledger demo.db resealed.db --run 1 --step 0 --token "${declined%% *}" --reseal
 note "The ledger is consistent in itself, so verify is satisfied ..."
 run 0 detrun verify --ledger resealed.db
 note "... but the model does not say that. This is what detrun is for:"

@@ -5,7 +5,7 @@
 #   scripts/test.sh            release build, all default tests, the same tests under sanitizers
 #   scripts/test.sh --quick    release build, label `quick` only
 #   scripts/test.sh --lint     also clang-format and clang-tidy over every source file
-#   scripts/test.sh --full     everything: labels `full`, sanitizers, lint
+#   scripts/test.sh --full     everything: label `long` and lint too
 #
 # Exit 0: all passed. Tests that lack something (a GPU, ../shared) say so and skip.
 set -euo pipefail
@@ -31,8 +31,9 @@ say "build (release)"
 cmake --preset release
 cmake --build --preset release --parallel "$jobs"
 
-exclude='full|peer|gpu'
-[ $full = 1 ] && exclude='peer'
+# Labels: quick (half a minute in all), full (the rest of the default), long (only with --full), peer.
+exclude='long|peer'
+if [ $full = 1 ]; then exclude=peer; fi
 say "tests (release)"
 if [ $quick = 1 ]; then
   ctest --test-dir build --output-on-failure -L quick -LE "$exclude"

@@ -62,7 +62,7 @@ BANNED = [
 ]
 LINES_MAX = {".h": 400, ".cpp": 400, ".cu": 400, ".cuh": 400, ".py": 500, ".sh": 200, ".def": 400}
 # A larger file wants a reason, given here.
-LARGE = {}
+LARGE = {"scripts/train_fixture_model.py": 510}  # one recipe, read from top to bottom
 FUNCTION_LINES_MAX = 80
 COLUMNS_MAX = 100
 KINDS = {".h", ".cpp", ".cu", ".cuh", ".def", ".sql", ".py", ".sh", ".md", ".txt", ".json", ".in",

@@ -16,7 +16,8 @@ constexpr std::array kCommands{
                 "(RUN... | --all) [options]",
                 "  detrun replay latest\n"
                 "  detrun replay --all --json > verdicts.json\n",
-                "0 REPRODUCED, 1 DIVERGED, 2 bad input, 3 INCONCLUSIVE, 4 TAMPERED, 5 failed",
+                "0 REPRODUCED, 1 DIVERGED, 2 bad input, 3 INCONCLUSIVE,\n"
+                "  4 TAMPERED, 5 failed, 130 ended by Ctrl-C",
                 build_replay},
     CommandInfo{"verify", "check the seals of a ledger, without any model", "[options]",
                 "  detrun verify\n"

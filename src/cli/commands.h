@@ -38,7 +38,7 @@ struct CommandInfo {
   std::string_view summary;      ///< one line, no full stop
   std::string_view usage;        ///< what follows the name in the usage line
   std::string_view examples;     ///< whole lines, indented by two
-  std::string_view exit_status;  ///< one line
+  std::string_view exit_status;  ///< 80 columns after the label; further lines indented by two
   Runner (*build)(CLI::App& app);
 };
 

@@ -17,6 +17,15 @@ CLI::Option* add_raw(CLI::App& app, const OptionText& text, CLI::callback_t call
   return option->type_name(text.metavar)->group(text.group);
 }
 
+// A file name, which may not be empty.
+void add_file_name(CLI::App& app, const OptionText& text, std::string& to) {
+  add_raw(app, text, [&to, name = std::string(text.names)](const CLI::results_t& words) {
+    to = words.back();
+    if (to.empty()) throw_usage(name + ": the file name is empty");
+    return true;
+  });
+}
+
 // "-n, --n" for messages.
 std::string spelled(const OptionText& text) {
   const std::string names = text.names;
@@ -91,7 +100,8 @@ void add_common_options(CLI::App& app, CommonOptions& to) {
          "log what is done; twice: in detail")
       ->group(kGeneral);
   add_switch(app, {"-q,--quiet", "", kGeneral, "only results and errors"}, to.quiet);
-  add_text(app, {"--log-file", "FILE", kGeneral, "append the log to FILE as well"}, to.log_file);
+  add_file_name(app, {"--log-file", "FILE", kGeneral, "append the log to FILE as well"},
+                to.log_file);
   add_choice(app,
              {"--color", "auto|always|never", kGeneral,
               "colours; auto: on a terminal, unless NO_COLOR is set"},
@@ -102,12 +112,8 @@ void add_common_options(CLI::App& app, CommonOptions& to) {
 void add_ledger_option(CLI::App& app, std::string& to) {
   const std::string from_environment = environment("DETRUN_LEDGER");
   to = from_environment.empty() ? "detrun.db" : from_environment;
-  add_raw(app, {"--ledger", "FILE", "Ledger", "the ledger [$DETRUN_LEDGER or detrun.db]"},
-          [&to](const CLI::results_t& words) {
-            to = words.back();
-            if (to.empty()) throw_usage("--ledger: the file name is empty");
-            return true;
-          });
+  add_file_name(app, {"--ledger", "FILE", "Ledger", "the ledger [$DETRUN_LEDGER or detrun.db]"},
+                to);
 }
 
 void add_model_option(CLI::App& app, std::string& to) {

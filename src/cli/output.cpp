@@ -27,7 +27,7 @@ constexpr int kWaitMs = 100;
 int write_all(int fd, std::string_view bytes, const std::atomic<bool>* stop = nullptr) noexcept {
   while (!bytes.empty()) {
     pollfd waiter{fd, POLLOUT, 0};
-    if (stop != nullptr && ::poll(&waiter, 1, kWaitMs) == 0) {
+    if (stop != nullptr && ::poll(&waiter, 1, kWaitMs) < 1) {  // time is up, or a signal came
       if (*stop) return EPIPE;
       continue;
     }

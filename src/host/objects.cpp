@@ -53,8 +53,8 @@ std::string build_id_of(const dl_phdr_info& info) {
     const ElfW(Phdr)& segment = info.dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
     const auto* start = reinterpret_cast<const std::byte*>(info.dlpi_addr + segment.p_vaddr);
-    const std::string id = build_id_of_notes({start, static_cast<std::size_t>(segment.p_memsz)},
-                                             segment.p_align == 8 ? 8 : 4);
+    std::string id = build_id_of_notes({start, static_cast<std::size_t>(segment.p_memsz)},
+                                       segment.p_align == 8 ? 8 : 4);
     if (!id.empty()) return id;
   }
   return {};

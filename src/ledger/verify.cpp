@@ -154,13 +154,13 @@ class Verifier {
     const std::set<std::string, std::less<>> later = {"verdict", "redaction", "key", "import"};
     Stmt stmt(db_, "SELECT idx, kind, run FROM log ORDER BY idx");
     for (std::int64_t expected = 0; stmt.step(); ++expected) {
-      const std::string name = "log[" + std::to_string(expected) + "]";
+      std::string name = "log[" + std::to_string(expected) + "]";
       const std::string kind = stmt.text(1).value_or("");
       if (stmt.integer(0) != expected) return add(std::nullopt, "", name, "the entry is missing");
       if (kind == "seal" && !stmt.integer(2))
         return add(std::nullopt, "", name, "the seal names no run");
       if (later.contains(kind)) {
-        unchecked_log_.push_back(name + ": " + kind);
+        unchecked_log_.push_back(name.append(": ").append(kind));
       } else if (kind != "seal") {
         return add(std::nullopt, "", name, "the entry is of an unknown kind");
       }

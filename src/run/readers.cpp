@@ -65,7 +65,7 @@ VerifyReport verify(const std::string& ledger_path) {
     if (error.kind() != ExitCode::kTampered) throw;
     VerifyReport report;
     report.ok = false;
-    report.broken.push_back({std::nullopt, {}, "ledger", error.what()});
+    report.broken.push_back({std::nullopt, {}, "database", error.what()});
     return report;
   }
 }

@@ -2,6 +2,7 @@
 // pair of neighbours that is first in the list of merges merges first, the leftmost of equals.
 // Algorithm: Sennrich et al. 2016 over bytes as in OpenAI GPT-2, encoder.py.
 #include <algorithm>
+#include <limits>
 #include <queue>
 
 #include "detrun/error.h"
@@ -80,6 +81,10 @@ class BpeTokenizer final : public VocabTokenizer {
 BpeTokenizer::BpeTokenizer(const ModelFile& file, const PreTokenizerRow& row)
     : VocabTokenizer(file, "gpt2", row.adds_bos), row_(row), pre_tokenizer_(row) {
   read_merges(file);
+  if (file.get_bool("tokenizer.ggml.add_space_prefix").value_or(false)) {
+    log_warning(file.path() +
+                ": tokenizer.ggml.add_space_prefix is true, which has no effect on kind 'gpt2'");
+  }
 }
 
 // Control and user-defined tokens never come out of merges or of a whole word.
@@ -92,6 +97,10 @@ void BpeTokenizer::read_merges(const ModelFile& file) {
   const auto merges = file.get_strings("tokenizer.ggml.merges");
   if (!merges) {
     vocab().fail("tokenizer.ggml.merges is missing, a vocabulary of kind 'gpt2' needs it");
+  }
+  if (merges->size() > static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max())) {
+    vocab().fail("tokenizer.ggml.merges has " + std::to_string(merges->size()) +
+                 " entries, ranks end at 2147483647");
   }
   for (std::size_t i = 0; i < merges->size(); ++i) {
     const std::string_view merge = (*merges)[i];

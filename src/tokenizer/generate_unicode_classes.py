@@ -58,7 +58,7 @@ def class_of(code):
 
 def main():
     if unicodedata.unidata_version != VERSION:
-        sys.exit(f"needs Unicode {VERSION}, this Python has {unicodedata.unidata_version}")
+        raise SystemExit(f"needs Unicode {VERSION}, has {unicodedata.unidata_version}")
     runs, last = [], None
     for code in range(0x110000):
         now = class_of(code)

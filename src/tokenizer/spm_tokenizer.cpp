@@ -96,6 +96,9 @@ SpmTokenizer::SpmTokenizer(const ModelFile& file)
   if (file.get_bool("tokenizer.ggml.remove_extra_whitespaces").value_or(false)) {
     vocab().fail("tokenizer.ggml.remove_extra_whitespaces is true, which detrun does not support");
   }
+  if (file.type_of("tokenizer.ggml.precompiled_charsmap")) {
+    vocab().fail("tokenizer.ggml.precompiled_charsmap is there, which detrun does not support");
+  }
   for (std::int32_t id = 0; id < n_vocab(); ++id) {
     longest_token_ = std::max(longest_token_, vocab().text(id).size());
     if (vocab().kind(id) != TokenKind::kByte) continue;
@@ -149,7 +152,7 @@ void SpmTokenizer::encode_text(std::string_view text, std::vector<std::int32_t>&
     const auto id = mergeable(merged);
     if (!id) return;
     queue.push({vocab().score(*id), left, right, size});
-    if (vocab().kind(*id) == TokenKind::kUnused) unused.emplace(merged, at(left).size);
+    if (vocab().kind(*id) == TokenKind::kUnused) unused.insert_or_assign(merged, at(left).size);
   };
 
   for (std::int32_t i = 1; i < static_cast<std::int32_t>(symbols.size()); ++i) consider(i - 1, i);

@@ -29,7 +29,7 @@ TEST_CASE("a missing model file is named") {
 TEST_CASE("a damaged model file is refused by record and tokenize") {
   const ScratchFolder folder;
   const std::string bytes = read_bytes(model_path());
-  write_bytes(folder / "cut.gguf", bytes.substr(0, bytes.size() - 1));
+  write_bytes(folder / "cut.gguf", bytes.substr(0, bytes.size() - 100));
   write_bytes(folder / "text.gguf", "this is no model\n");
   write_bytes(folder / "empty.gguf", "");
   for (const char* name : {"cut.gguf", "text.gguf", "empty.gguf"}) {
@@ -106,6 +106,8 @@ TEST_CASE("options: values that are none are named with what is known") {
   CHECK(contains(refused(with({"--tag", "novalue"})), "KEY=VALUE"));
   CHECK(contains(refused(with({"--tag", "a=1", "--tag", "a=2"})), "twice"));
   CHECK(contains(refused(with({"-q", "-v"})), "exclude"));
+  CHECK(contains(refused(with({"--log-file", ""})), "empty"));
+  CHECK(contains(refused({"verify", "--ledger="}), "empty"));
   CHECK(contains(refused(with({"--log-file", "/no/such/folder/log"})), "log file"));
   CHECK(contains(refused({"record", "-m", model, "--tokens", "1,x", "--no-ledger"}), "'x'"));
   CHECK(contains(refused({"record", "-m", model, "--tokens", "2000000000", "--no-ledger"}),

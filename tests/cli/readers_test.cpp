@@ -57,7 +57,7 @@ TEST_CASE("show prints fields, a row a step and the stack") {
   const Recorded recorded;
   const CliResult result = run_cli({"show", "#2", "--ledger", recorded.ledger});
   CHECK(result.code == 0);
-  for (const char* part :
+  for (const std::string part :
        {"\nstatus                  finished\n", "\nmodel.sha256            ", "\nparams.kv ",
         "\ntag.case                17\n", "\nseal                    ", "\nSTEP  TOKEN ",
         "\n   2  ", "\nstack, what the result depends on\n", "\n  numerics.profile      portable\n",

@@ -22,6 +22,16 @@ bool harmless(const std::string& text) {
   return true;
 }
 
+// Standard error without what the progress line itself writes.
+std::string without_progress(std::string text) {
+  for (const std::string_view wipe : {"\r\x1b[K", "\x1b[K", "\r"}) {
+    for (std::size_t at = 0; (at = text.find(wipe, at)) != std::string::npos;) {
+      text.erase(at, wipe.size());
+    }
+  }
+  return text;
+}
+
 CliRun on_terminal(std::vector<std::string> arguments) {
   CliRun run;
   run.arguments = std::move(arguments);
@@ -68,9 +78,11 @@ TEST_CASE("hostile file names are escaped in messages") {
         {"verify", "--ledger", name},
         {"replay", "1", "--ledger", name},
         {"record", "-m", model_path(), "-p", "x", "--no-ledger", "--kv", name},
-        {"record", name},
+        {"record", "-m", model_path(), name},
         {name}}) {
+    CAPTURE(arguments.front());
     const CliResult result = run_cli(on_terminal(arguments));
+    CAPTURE(result.err);
     CHECK(result.code == 2);
     CHECK(contains(result.err, "\\x1b[2J"));
     CHECK(harmless(result.err));
@@ -90,9 +102,11 @@ TEST_CASE("a hostile model name is escaped") {
   write_bytes(folder / "m.gguf", bytes);
   const std::string ledger = folder / "l.db";
   const CliResult recorded = run_cli(
-      on_terminal({"record", "-m", folder / "m.gguf", "-p", "x", "-n", "1", "--ledger", ledger}));
+      on_terminal({"record", "-m", folder / "m.gguf", "-p", "x", "-n", "1", "-vv", "--ledger", ledger}));
   CHECK(recorded.code == 0);
   CHECK(harmless(recorded.out));
+  CAPTURE(recorded.err);
+  CHECK(harmless(without_progress(recorded.err)));
   for (const std::vector<std::string>& arguments :
        {std::vector<std::string>{"list", "--ledger", ledger}, {"show", "1", "--ledger", ledger}}) {
     const CliResult result = run_cli(on_terminal(arguments));
@@ -113,9 +127,9 @@ TEST_CASE("a terminal gets a newline after the text, a pipe does not") {
 TEST_CASE("a progress line is drawn on a terminal only, and never with -q") {
   const ScratchFolder folder;
   std::string prompt;
-  for (int i = 0; i < 200; ++i) prompt += "Claim 17: water damage. ";
+  for (int i = 0; i < 40; ++i) prompt += "Claim 17: water damage. ";
   std::vector<std::string> words =
-      record_words(folder / "l.db", {"-p", prompt, "-n", "1", "--threads", "1", "--ctx", "8000"});
+      record_words(folder / "l.db", {"-p", prompt, "-n", "1", "--threads", "1", "--ctx", "1000"});
   CliRun run = on_terminal(words);
   run.env["DETRUN_CPU_ISA"] = "scalar";
   const CliResult drawn = run_cli(run);

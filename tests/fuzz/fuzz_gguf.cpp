@@ -1,5 +1,6 @@
 // libFuzzer target: arbitrary bytes as a GGUF file. Built with the preset `fuzz` only; run
-//   build-fuzz/bin/fuzz_gguf -max_len=4096 CORPUS_DIR tests/fuzz/corpus/gguf
+//   build-fuzz/bin/fuzz_gguf -max_len=4096 SCRATCH_DIR tests/fuzz/corpus/gguf
+// where the fuzzer keeps what it finds in SCRATCH_DIR, the first folder.
 // A file that made it fail belongs into tests/fuzz/corpus/gguf, where every test run replays it.
 #include <cstddef>
 #include <cstdint>

@@ -133,17 +133,17 @@ TEST_CASE("a product of many rows is the products of its rows") {
 }
 
 TEST_CASE("a sum of products that is minus zero is given as plus zero") {
-  // fma(1e-30, -1e-30, +0) is -0 in one lane, and lanes without an element hold +0: only the final
-  // addition of +0 makes skipping and padding the same.
+  // fma(1e-30, -1e-30, +0) is -0. With 32 of them every lane is -0, with 31 one lane is +0: only
+  // the final addition of +0 makes an absent element and a +0 in its place the same.
   const detrun::FpControlScope fp_control;
-  const std::vector<float> x = {1e-30f, -0.0f, 0.0f};
-  const std::vector<float> w = {-1e-30f, 1.0f, -1.0f};
-  const auto bytes = std::as_bytes(std::span(w));
   for (const CpuOps* ops : detrun::available_cpu_ops()) {
-    for (const std::uint64_t k : {1, 2, 3}) {
-      const std::vector<std::byte> matrix(bytes.begin(), bytes.begin() + 4 * k);
-      const std::vector<float> row(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(k));
-      const Product found = multiply(*ops, 0, matrix, k, 1, row);
+    CAPTURE(std::string(ops->name));
+    for (const std::uint64_t k : {1, 31, 32, 33, 64}) {
+      CAPTURE(k);
+      const std::vector<float> x(k, 1e-30f);
+      const std::vector<float> w(k, -1e-30f);
+      const auto bytes = std::as_bytes(std::span(w));
+      const Product found = multiply(*ops, 0, {bytes.begin(), bytes.end()}, k, 1, x);
       CHECK(f32_bits(found.y[0]) == 0);
     }
   }

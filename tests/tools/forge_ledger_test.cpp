@@ -50,7 +50,7 @@ TEST_CASE("a forged and resealed ledger verifies: only a replay can find it") {
 TEST_CASE("a forgery of what does not exist is refused") {
   const TempDir dir;
   record_three(dir.file("l"));
-  const auto out = [&, count = 0]() mutable {
+  auto out = [&, count = 0]() mutable {
     return dir.file("l") + " " + dir.file("f" + std::to_string(count++)) + " ";
   };
   CHECK(forge_tool(out() + "--run 2 --step 130 --token 7") == 2);

@@ -82,27 +82,34 @@ void tile(const MatmulArgs& args, std::uint64_t row, std::uint64_t g) {
     }
   }
   for (std::uint64_t b = 0; b < n_blocks; ++b) {
-#pragma GCC unroll 4
-    for (std::uint64_t i = 0; i < G; ++i) {
-      const PackedBlock* block = w + i * n_blocks + b;
-      __m256i sum[R];
-      for (int r = 0; r < R; ++r) sum[r] = _mm256_setzero_si256();
+    __m256i sum[G][R];
+    for (auto& group : sum) {
+      for (auto& v : group) v = _mm256_setzero_si256();
+    }
 #pragma GCC unroll 8
-      for (int run = 0; run < kRuns; ++run) {
+    for (int run = 0; run < kRuns; ++run) {
+      __m256i xq[R];
+      for (int r = 0; r < R; ++r) xq[r] = broadcast4(x[r].q + b * kActivationBlock + 4 * run);
+#pragma GCC unroll 4
+      for (std::uint64_t i = 0; i < G; ++i) {
         // |w| * (x with w's sign): w may be -128, x never is, so no pair leaves int16.
-        const __m256i wq = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block->q[run]));
+        const std::int8_t* q = &w[i * n_blocks + b].q[run][0][0];
+        const __m256i wq = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
         const __m256i abs_w = _mm256_abs_epi8(wq);
 #pragma GCC unroll 4
         for (int r = 0; r < R; ++r) {
-          const __m256i xq = broadcast4(x[r].q + b * kActivationBlock + 4 * run);
-          const __m256i pairs = _mm256_maddubs_epi16(abs_w, _mm256_sign_epi8(xq, wq));
-          sum[r] = _mm256_add_epi32(sum[r], _mm256_madd_epi16(pairs, ones));
+          const __m256i pairs = _mm256_maddubs_epi16(abs_w, _mm256_sign_epi8(xq[r], wq));
+          sum[i][r] = _mm256_add_epi32(sum[i][r], _mm256_madd_epi16(pairs, ones));
         }
       }
-      const __m256 dw = load8(TypeF16{}, block->d);
+    }
+#pragma GCC unroll 4
+    for (std::uint64_t i = 0; i < G; ++i) {
+      const __m256 dw = load8(TypeF16{}, w[i * n_blocks + b].d);
+#pragma GCC unroll 4
       for (int r = 0; r < R; ++r) {
         const __m256 e = _mm256_fmadd_ps(_mm256_broadcast_ss(x[r].d + b),
-                                         _mm256_cvtepi32_ps(sum[r]), _mm256_setzero_ps());
+                                         _mm256_cvtepi32_ps(sum[i][r]), _mm256_setzero_ps());
         __m256& lane = a[b % kQuantLanes][i][r];
         lane = _mm256_fmadd_ps(dw, e, lane);
       }

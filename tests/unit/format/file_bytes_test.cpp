@@ -35,7 +35,8 @@ TEST_CASE("mapped and read bytes are the bytes of the file, page-aligned") {
   const TempFolder folder;
   // More than one piece of the reading loop.
   std::string content;
-  for (int i = 0; i < 9'000'000; ++i) content.push_back(static_cast<char>(i * 7 + i / 256));
+  for (int i = 0; i < 9'000'000; ++i)
+    content.push_back(static_cast<char>(i * 7 + i / 256 + i / 65536));
   const std::string path = folder.write("a", content);
   for (const LoadMethod method : {LoadMethod::kMap, LoadMethod::kRead}) {
     const FileBytes file = FileBytes::open(path, method);

@@ -35,9 +35,9 @@ TEST_CASE("digests cover the program and every object that has a file") {
   const Json* program = digests.find(ascii_only(program_path()));
   REQUIRE(program != nullptr);
   CHECK(program->as_string() == program_sha256());
-  for (const auto& [path, digest] : digests.as_object()) {
-    CAPTURE(path);
-    CHECK(digest.as_string().size() == 64);
+  for (const auto& member : digests.as_object()) {
+    CAPTURE(member.first);
+    CHECK(member.second.as_string().size() == 64);
   }
   CHECK(digests.as_object().size() > 2);
   CHECK_FALSE(digests.canonical().empty());

@@ -228,7 +228,7 @@ TEST_CASE("the neutral value of an unsupported feature is accepted") {
 }
 
 TEST_CASE("frequency factors are read and checked") {
-  const auto with_factors = [](std::vector<float> factors) {
+  const auto with_factors = [](const std::vector<float>& factors) {
     TinyFile file = tiny_llama({});
     const std::uint64_t n = factors.size();
     file.tensors.push_back({"rope_freqs.weight", gguf::kTensorF32, {n}, bytes_of(factors)});

@@ -70,8 +70,9 @@ const std::vector<NamedShape>& shapes() {
 }  // namespace
 
 TEST_CASE("prefill in any chunk is decode one by one: logits and KV cache, bit for bit") {
-  for (const auto& [name, shape] : shapes()) {
-    CAPTURE(name);
+  for (const NamedShape& named : shapes()) {
+    CAPTURE(named.name);
+    const TinyShape& shape = named.shape;
     const Loaded loaded(tiny_llama(shape).bytes());
     const Ids tokens = random_tokens(kTokens, shape.n_vocab);
     for (const KvType kv : {KvType::kF16, KvType::kF32}) {
@@ -89,8 +90,8 @@ TEST_CASE("prefill in any chunk is decode one by one: logits and KV cache, bit f
 
 TEST_CASE("logits are those of an independent implementation in binary64, in every shape") {
   std::vector<TinyShape> all;
-  for (const auto& [name, shape] : shapes()) {
-    all.push_back(shape);
+  for (const NamedShape& named : shapes()) {
+    all.push_back(named.shape);
     all.back().type = gguf::kTensorF32;
     all.back().ffn_down_type = gguf::kTensorF32;
   }
@@ -150,13 +151,17 @@ TEST_CASE("the last rows have the same logits however many are asked for") {
     std::vector<float> logits(std::size_t{rows} * shape.n_vocab);
     context->forward(tokens, rows, logits);
     const std::size_t skipped = all.logits.size() - logits.size();
-    CHECK(std::memcmp(logits.data(), all.logits.data() + skipped, logits.size() * 4) == 0);
+    CHECK(std::equal(logits.begin(), logits.end(), all.logits.begin() + static_cast<long>(skipped),
+                     all.logits.end(), [](float x, std::uint32_t bits) {
+                       return std::bit_cast<std::uint32_t>(x) == bits;
+                     }));
   }
 }
 
 TEST_CASE("threads have no influence on any bit") {
-  for (const auto& [name, shape] : shapes()) {
-    CAPTURE(name);
+  for (const NamedShape& named : shapes()) {
+    CAPTURE(named.name);
+    const TinyShape& shape = named.shape;
     const std::string bytes = tiny_llama(shape).bytes();
     const Ids tokens = random_tokens(70, shape.n_vocab);
     const Outcome one = run(Loaded(bytes, {1, ""}), tokens, 7);
@@ -172,8 +177,9 @@ TEST_CASE("instruction sets have no influence on any bit") {
   const std::vector<std::string> isas = available_cpu_isas();
   REQUIRE(isas.back() == "scalar");
   if (isas.size() == 1) MESSAGE("this CPU has no instruction set to compare with scalar");
-  for (const auto& [name, shape] : shapes()) {
-    CAPTURE(name);
+  for (const NamedShape& named : shapes()) {
+    CAPTURE(named.name);
+    const TinyShape& shape = named.shape;
     const std::string bytes = tiny_llama(shape).bytes();
     const Ids tokens = random_tokens(70, shape.n_vocab);
     const Outcome scalar = run(Loaded(bytes, {1, "scalar"}), tokens, 70);
@@ -196,8 +202,9 @@ TEST_CASE("a mapped file and a read one give the same bits") {
 }
 
 TEST_CASE("a reset context gives the bits of a fresh one") {
-  for (const auto& [name, shape] : shapes()) {
-    CAPTURE(name);
+  for (const NamedShape& named : shapes()) {
+    CAPTURE(named.name);
+    const TinyShape& shape = named.shape;
     const Loaded loaded(tiny_llama(shape).bytes());
     const Ids tokens = random_tokens(50, shape.n_vocab);
     const Outcome fresh = run(loaded, tokens, 8);

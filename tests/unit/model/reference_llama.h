@@ -118,7 +118,10 @@ class ReferenceLlama {
     }
     return product(layer + "attn_output.weight", out);
   }
-  std::size_t at(int head, int d) const { return static_cast<std::size_t>(head * s_.head + d); }
+  std::size_t at(int head, int d) const {
+    return static_cast<std::size_t>(head) * static_cast<std::size_t>(s_.head) +
+           static_cast<std::size_t>(d);
+  }
 
   ReferenceShape s_;
   ReferenceWeights w_;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -125,6 +126,17 @@ TEST_CASE("the prompt's bytes are recorded as given: newline, backslashes, inval
     CHECK(field_blob(scene.read(1).fields, field::prompt) == prompt);
     CHECK(scene.replay_one().verdict == Verdict::kReproduced);
   }
+}
+
+TEST_CASE("control tokens spelled in a prompt stay text") {
+  Scene scene;
+  scene.options.prompt = "</s>";
+  scene.record();
+  const auto tokens = field_blob(scene.read(1).fields, field::prompt_tokens);
+  const auto ids = blob_to_tokens(tokens.value());
+  REQUIRE(ids.has_value());
+  CHECK(std::count(ids->begin(), ids->end(), 2) == 0);  // </s>
+  CHECK(ids->size() > 4);
 }
 
 TEST_CASE("an empty prompt is the begin token alone") {
@@ -414,6 +426,22 @@ TEST_CASE("a model name that is not UTF-8 is kept as bytes") {
   CHECK(field_blob(run.fields, field::model_name) == "\xff\x1b[2J");
   CHECK_FALSE(run_to_json(run, true).dump().empty());
   CHECK(verify(scene.options.ledger_path).ok);
+}
+
+TEST_CASE("every model in fixtures/models runs and replays") {
+  const std::filesystem::path models = std::string(DETRUN_SOURCE_DIR) + "/fixtures/models";
+  std::uint64_t n_models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+    if (entry.path().extension() != ".gguf") continue;
+    ++n_models;
+    CAPTURE(entry.path().string());
+    Scene scene;
+    scene.options.model_path = entry.path().string();
+    scene.options.n = 8;
+    CHECK(scene.record().steps >= 1);
+    CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+  }
+  CHECK(n_models >= 1);
 }
 
 TEST_CASE("a model of others tells of a girl named Lily, and replays") {

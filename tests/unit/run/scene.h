@@ -112,7 +112,7 @@ class Scene {
 
   /// What a forger who can compute seals would write: a run of any content, consistently sealed.
   /// Fields that the ledger adds itself are taken off first.
-  void forge(RunRecord run) {
+  void forge(const RunRecord& run) {
     const auto ledger = Ledger::open_for_recording(options.ledger_path);
     FieldMap start, late, end;
     for (const auto& [name, value] : run.fields) {
@@ -145,7 +145,7 @@ class Scene {
 
 /// Path of a published model beside the checkout, empty (said on stdout) when it is absent.
 inline std::string shared_model(const std::string& name) {
-  const std::string path = std::string(DETRUN_SOURCE_DIR) + "/../shared/models/" + name;
+  std::string path = std::string(DETRUN_SOURCE_DIR) + "/../shared/models/" + name;
   if (std::filesystem::exists(path)) return path;
   std::cout << "skipped: " << path << " is absent\n";
   return {};

@@ -42,6 +42,7 @@ Choice by_the_book(const std::vector<float>& x) {
     if (i != best && x[i] > second) second = x[i];
   }
   std::vector<float> terms;
+  terms.reserve(x.size());
   for (const float value : x) terms.push_back(detrun::kernels::exp32(value - x[best]));
   const float log_sum = detrun::kernels::log32(detrun::kernels::sum32(terms.data(), terms.size()));
   return {static_cast<std::int32_t>(best), std::bit_cast<std::uint32_t>(x[best] - second),

@@ -1,3 +1,4 @@
+// Bytes to spellings and back, all 256, and what spells no bytes.
 #include "tokenizer/byte_alphabet.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Which spellings are byte tokens.
 #include "tokenizer/byte_token.h"
 
 #include <doctest/doctest.h>

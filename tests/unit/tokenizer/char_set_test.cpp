@@ -1,3 +1,4 @@
+// Members of the character sets at the borders of their ranges.
 #include "tokenizer/char_set.h"
 
 #include <doctest/doctest.h>

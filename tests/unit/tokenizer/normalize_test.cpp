@@ -1,3 +1,4 @@
+// NFC of text, of text with invalid bytes, and its limit.
 #include "tokenizer/normalize.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Search, bytes above ASCII, and limits that end in an error.
 #include "tokenizer/regex.h"
 
 #include <doctest/doctest.h>

@@ -1,3 +1,4 @@
+// Look-up by string, repeats, empty entries.
 #include "tokenizer/string_list.h"
 
 #include <doctest/doctest.h>
@@ -8,6 +9,7 @@ using detrun::StringList;
 
 TEST_CASE("every entry is found by its string, and nothing else is") {
   std::vector<std::string> texts;
+  texts.reserve(5001);
   for (int i = 0; i < 5000; ++i) texts.push_back("token " + std::to_string(i));
   texts.push_back(std::string("a\0b", 3));
   const StringList list(std::vector<std::string_view>(texts.begin(), texts.end()));

@@ -1,3 +1,4 @@
+// The generated table against counts and borders of Unicode 16.0.
 #include "tokenizer/unicode_classes.h"
 
 #include <doctest/doctest.h>

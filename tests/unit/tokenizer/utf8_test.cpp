@@ -1,3 +1,4 @@
+// One step through bytes, exhaustively over code points and over pairs of bytes.
 #include "tokenizer/utf8.h"
 
 #include <doctest/doctest.h>

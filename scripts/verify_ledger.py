@@ -1,0 +1,498 @@
+#!/usr/bin/env python3
+"""Verifies a detrun ledger: a second opinion that shares no code with the program.
+
+Written from the manual page detrun-ledger(5) alone, with the standard library of Python only.
+It opens the ledger read-only, makes every check of the page in the page's order, and exits with
+0 ok, 2 usage error, 4 TAMPERED or 5 internal failure, as `detrun verify` does.
+"""
+import argparse
+import contextlib
+import fcntl
+import hashlib
+import hmac
+import json
+import os
+import sqlite3
+import struct
+import sys
+import urllib.parse
+
+OK, USAGE, TAMPERED, INTERNAL = 0, 2, 4, 5
+APPLICATION_ID, SCHEMA_VERSION = 0x4454524E, 1
+BLOCK_STEPS, LOW_BITS = 64, 0xFFFFFFFF  # the low bits of a step key are its index
+ALWAYS = {b"id", b"ledger.created_at", b"ledger.id", b"number", b"seal_version"}
+OF_THE_SEAL = {b"log_index", b"step_count"}
+WITHOUT_ROW = {b"text", b"run_secret"}
+LATER_KINDS = {b"verdict", b"redaction", b"key", b"import"}
+BAD_NAME = b""  # stands for a name that is empty or no text
+NO_PART_OF_THE_LIST = {"sqlite_autoindex_run_1", "sqlite_stat1", "sqlite_stat4"}
+# Result codes of SQLite. The statements are fixed, so ERROR and TOOBIG are the doing of the file.
+DAMAGE = {1, 11, 18, 26}  # ERROR, CORRUPT, TOOBIG, NOTADB
+CANNOT_OPEN = {3, 8, 14, 23}  # PERM, READONLY, CANTOPEN, AUTH
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)  # the latter: a message that quotes the file
+DEFINITIONS = """
+table block cfa2044ff553a5a8d109c7ef5e8ac9a97bb597734a76245b45b56a5cbd4546b6
+trigger block_delete e9c094e2fd1f6c850a1b103016131cfa3d47d1bd33ac5decabe8de9f72142826
+trigger block_insert 9c5773d293ca6ec805ab1b3003f4a4a711e670f92fe0cba77f7ba28234f0ad1e
+trigger block_update 2ac8507c424a5af71b5d18afea371746b9cf908bb71f098220cc471dff659791
+table field cda0cd1333f8e3f201fc5d139b070cced2289a5580639d6c813bcd321248cfb7
+trigger field_delete 35e83000805763af227fb162cddd85b4fc982aa9f70fb92692178fbcc49e5017
+trigger field_insert 8c6cfac0d3ce73a3b05737a034b0a706af8b80efb21f527886bfa0e90e8c9bba
+trigger field_update 0b23ae32d8592176952a1c5af165f64a33d04c98ae912fef1519b46688913b09
+table leaf 81c90d4384288c53939dd7f080112d4f769267e4c64262d8067821e9a36a0372
+trigger leaf_delete f2b930f24722ef0f9326816f9854c45ded3fd513527e9bd1e4bfd38f2e55bd03
+trigger leaf_insert a8eb9d47703414f69109f604c4cee75ae9fa6b3c0ff28f6b73bdc792a80103f9
+trigger leaf_update 6069062544c0d58e0792148512df06349c24586222d609db6ca163908e9910ce
+table ledger 892e5bb80693b07fb654cd4cc4503a8f611f8ca6d77ebfa9fd6552675645199b
+trigger ledger_delete 110589303858c882cb8e34d4657f1803638528c0b903db5d3d09f39b07a9bc75
+trigger ledger_insert ed8d858b30964d02b1ce9bdb2680bd96f343b2490f027055db46f294617bcacf
+trigger ledger_update 260f0cbd776ad69e318e970ea8301b1dabecc90be8585372bfd953a7905eb8ee
+table log dffafcb34f3dc3532ca3a0adc7bc37e633e2b5ee614298429fb312baffb5cf30
+trigger log_delete 54cd737b6846e709a5176ede77a22bd5528c4d5a34d0cee573e90e7b724b91b4
+trigger log_insert 80596e0ff2ae9d2e9a0edad0b24171a5cbe54f0d69986ef0230c2f7b714b57b3
+index log_seal d4db3754c86be0986cab73e6feb781e7be0401d7883e78cf8891a4bc5d04a261
+trigger log_update 51ed0ef485059136ca5547502fda7272618a3c32f7a025acb24aaf654ff3e46c
+table run 5db14d54485c01b3804522b43e3c5eef90226dcc3d03179ecb4e7b7633ead89d
+trigger run_delete a88805ecdca61528021fd7491e34e871d956b2f7724d8655cf99d48efaa5e459
+trigger run_insert e2103ead80034a48bb3b5bf525683f32fd94cd33e85e78d7bf1cb40143dd6c0c
+table run_secret b502cc61b8cd48d61a3792df9f18be634c336d99540d30349119d5be45a2384e
+trigger run_secret_delete e6a2f89be13e26389e8c1e385e2b4058d7fe8c9cbf3d189c5af1422f6c6f8fb0
+trigger run_secret_insert 9eda5adf543b2503b8ce9a8ee4884f695b292ca37f09e7f08f993ac60c22c6f2
+trigger run_secret_update 49d9bf0cd5c5c88754ebebb2b11919223bce7bc876168c2071f6b6718ce6c891
+trigger run_update 0a97cca419445414da316d69a9a41eb7e4a1c66a51c6bfc4f1d4e044664283ed
+view runs 628b1d6e0258455842f06f50273223a7002c163ab24a6a5bdac48c34b3e67be0
+table step b0439abc8eda2f1638d15b6641733c107265bf3ea4c28a2f86b7f3418a11d16f
+trigger step_delete 7de9f4b1070c22f4544dd91475da857034048bfe810b557a22283d72a9e074fe
+trigger step_insert 69b628e5dac36bea090dd82f652ae584f87fe7485e53df28c06100f285db8be4
+trigger step_update 601ef93bc3eb110ee47bc19adc62c6b8ab7835bdd33fd4014893281dddd8a955
+view steps 61edad0e5117c6f4b17936033fc0664446ef5f14a3766c5ab36e8fd526b5e137
+"""
+
+
+class Text(bytes):
+    """The bytes of a TEXT value, which need not be UTF-8; a BLOB is plain bytes."""
+
+
+class Broken(Exception):
+    """Something does not hold: the field, by its name in the page, and why."""
+
+
+class Verdict(Exception):
+    """A verdict before any check could begin: exit status and why."""
+
+
+def result_code(error):
+    """The primary result code of SQLite, which Python tells from 3.11 on."""
+    return getattr(error, "sqlite_errorcode", 11) & 0xFF
+
+
+def sha256(data):
+    return hashlib.sha256(data).digest()
+
+
+def part(data):
+    return struct.pack("<Q", len(data)) + data
+
+
+def leaf_hash(domain, secret, name, message, value):
+    salt = hmac.new(secret, message, hashlib.sha256).digest()
+    return sha256(b"\0" + part(domain) + part(name) + part(salt) + part(value))
+
+
+def field_leaf(secret, name, value):
+    """The type byte is that of the stored value."""
+    kind = {type(None): b"\0", int: b"\1", Text: b"\2", bytes: b"\3"}[type(value)]
+    data = struct.pack("<q", value) if isinstance(value, int) else value or b""
+    return leaf_hash(b"detrun-field/1", secret, name, b"field:" + name, kind + data)
+
+
+def step_leaf(secret, idx, token, logits, margin, logprob):
+    name = b"step:" + struct.pack("<Q", idx)
+    value = b"\3" + struct.pack("<i", token) + logits + struct.pack("<ii", margin, logprob)
+    return leaf_hash(b"detrun-step/1", secret, name, name, value)
+
+
+def tree(leaves):
+    """The Merkle tree hash of RFC 6962 section 2.1, over hashes of leaves."""
+    if len(leaves) < 2:
+        return leaves[0] if leaves else sha256(b"")
+    split = 1 << ((len(leaves) - 1).bit_length() - 1)
+    return sha256(b"\1" + tree(leaves[:split]) + tree(leaves[split:]))
+
+
+def printable(text):
+    """Nothing in a ledger may steer a terminal."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def as_words(data):
+    """A value from the ledger as a string; when it is not UTF-8 with visible escapes."""
+    try:
+        return data.decode() if isinstance(data, bytes) else str(data)
+    except UnicodeDecodeError:
+        return printable(data.decode("utf-8", "backslashreplace"))
+
+
+def same(left, right):
+    """Equal, type included."""
+    return type(left) is type(right) and left == right
+
+
+def block_name(block):
+    if block is None or not 0 <= block <= LOW_BITS:
+        return "block"
+    return f"steps[{block * BLOCK_STEPS}..{block * BLOCK_STEPS + BLOCK_STEPS - 1}]"
+
+
+def is_ours(path):
+    """Whether a file that may be damaged begins like a ledger."""
+    if not os.path.isfile(path):
+        raise Verdict(USAGE, "missing or not a regular file")
+    try:
+        with open(path, "rb") as file:
+            head, size = file.read(100), os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise Verdict(USAGE, error.strerror) from error
+    ours = head.startswith(b"SQLite format 3\0") and (size < 72 or head[68:72] == b"DTRN")
+    if 0 < size < 100:
+        raise Verdict(TAMPERED if ours else USAGE, "too short for an SQLite database")
+    return ours
+
+
+def connect(path):
+    """A connection that cannot write. path has no symbolic links."""
+    wal = path + "-wal"
+    waiting = os.path.exists(wal) and os.path.getsize(wal) > 0
+    writable = os.access(path, os.W_OK) and os.access(os.path.dirname(path) or "/", os.W_OK)
+    uri = "file:" + urllib.parse.quote(os.fsencode(path)) + "?mode=ro"
+    uri += "" if writable or waiting else "&immutable=1"
+    db = sqlite3.connect(uri, uri=True, isolation_level=None)
+    db.text_factory = Text
+    return db
+
+
+def identify(db, ours):
+    """Leaves with a verdict unless this is a ledger of this schema version."""
+    try:
+        db.execute("PRAGMA trusted_schema = OFF")
+        db.execute("BEGIN")
+        (application,) = db.execute("PRAGMA application_id").fetchone()
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        tables = "SELECT count(*) FROM sqlite_schema WHERE type = 'table'"
+        if application == 0 and version == 0 and db.execute(tables).fetchone() == (0,):
+            raise Verdict(USAGE, "the database is empty")
+    except SQLITE_ERRORS as error:
+        if result_code(error) in CANNOT_OPEN:
+            hint = "copy the file and its -wal to a folder of your own"
+            raise Verdict(USAGE, f"{error}; {hint}") from error
+        if result_code(error) not in DAMAGE:
+            raise
+        raise Verdict(TAMPERED if ours else USAGE, str(error)) from error
+    if application != APPLICATION_ID:
+        raise Verdict(USAGE, f"no ledger: application_id {application & LOW_BITS:#010x}")
+    if version != SCHEMA_VERSION:
+        raise Verdict(USAGE if version > SCHEMA_VERSION else TAMPERED,
+                      f"schema version {version}; the one known here is {SCHEMA_VERSION}")
+
+
+class Verifier:
+    """All checks of one open ledger. The findings gather in its members."""
+
+    def __init__(self):
+        self.db, self.path = None, None
+        self.checked = {"runs": 0, "steps": 0, "fields": 0}
+        self.not_checked = []
+        self.broken, self.broken_file = [], []  # of runs; of the file, which come after them
+        self.ledger, self.seals, self.shared_error = (None, None), {}, None
+
+    def verify(self, db, path):
+        self.db, self.path = db, path
+        with self.noting(self.broken_file):
+            self.check_schema()
+            try:  # what every run is compared with
+                self.ledger = self.rows("ledger", "id, created_at").fetchone() or self.ledger
+                for idx, kind, run, version, body in self.rows(
+                        "log", "idx, kind, run, version, body", "ORDER BY idx"):
+                    if same(kind, Text(b"seal")) and isinstance(run, int):
+                        self.seals.setdefault(run, []).append((idx, version, body))
+            except SQLITE_ERRORS as error:
+                self.shared_error = error  # of every run
+            for number in self.run_numbers():
+                with self.noting(self.broken, number) as finding:
+                    self.check_run(number, finding)
+            for check in (self.check_ledger_row, self.check_log, self.check_integrity):
+                with self.noting(self.broken_file):
+                    check()
+
+    @contextlib.contextmanager
+    def noting(self, findings, entry=None):
+        """Notes what is found broken or damaged in its body."""
+        finding = {"entry": entry, "id": None, "field": "database", "why": ""}
+        try:
+            yield finding
+        except (Broken, *SQLITE_ERRORS) as error:
+            if isinstance(error, Broken):
+                finding["field"], finding["why"] = map(as_words, error.args)
+            elif result_code(error) in DAMAGE:
+                finding["why"] = str(error)
+            else:
+                raise
+            if not findings or any(findings[-1][key] != finding[key] for key in ("entry", "field")):
+                findings.append(finding)
+
+    def rows(self, table, columns, rest="", values=()):
+        """Rows of a table itself: an index of a stranger, which may lie, is never asked."""
+        kept = table in ("field", "leaf", "block")  # WITHOUT ROWID: this index is the table
+        source = f"INDEXED BY sqlite_autoindex_{table}_1" if kept else "NOT INDEXED"
+        return self.db.execute(f"SELECT {columns} FROM {table} {source} {rest}", values)
+
+    def check_schema(self):
+        """Compares definitions; a table that is not the one of the page is the end."""
+        found, expected = {}, {}
+        for kind, name, sql in self.db.execute("SELECT type, name, sql FROM sqlite_schema"):
+            digest = sha256(sql).hex() if isinstance(sql, bytes) else None
+            found.setdefault((as_words(kind), as_words(name)), []).append(digest)
+        for line in DEFINITIONS.split("\n")[1:-1]:
+            kind, name, digest = line.split()
+            expected[kind, name] = [digest]
+        there, listed = {name for _, name in found}, {name for _, name in expected}
+        guards = {name for kind, name in expected if kind != "table"}
+        intact = {key[1] for key, digests in expected.items() if found.get(key) == digests}
+        strange = {name for kind, name in found.keys() - expected.keys()
+                   if name not in NO_PART_OF_THE_LIST}
+        for what, names in (("guards missing", guards - there),
+                            ("guards altered", (guards & there) - intact),
+                            ("unknown objects", strange - (listed - intact))):
+            if names:
+                self.not_checked.append(f"{what}: " + ", ".join(sorted(names)))
+        for name in sorted(listed - guards):
+            if name not in intact or name in strange:
+                raise Broken("schema", f"table {name} is missing or another one")
+
+    def run_numbers(self):
+        numbers = set()
+        for table in ("run", "run_secret", "field", "leaf", "block", "log", "step"):
+            column = {"run": "number", "step": "key >> 32"}.get(table, "run")
+            with self.noting(self.broken_file):
+                numbers.update(n for (n,) in self.rows(table, f"DISTINCT {column}")
+                               if isinstance(n, int))
+        return sorted(numbers)
+
+    def check_run(self, number, finding):
+        """Leaves with the first thing found broken of one run."""
+        row = self.rows("run", "id", "WHERE number = ?", (number,)).fetchone()
+        finding["id"] = as_words(row[0]) if row and isinstance(row[0], Text) else None
+        if not 1 <= number < 1 << 31 or row is None:
+            raise Broken("number", "no run has this number")
+        if self.shared_error is not None:
+            raise self.shared_error
+        seals = self.seals.get(number, [])
+        self.checked["runs"] += bool(seals)
+        if len(seals) > 1:
+            raise Broken("seal", "the run has more than one seal")
+        beside = {b"id": row[0], b"number": number, b"ledger.id": self.ledger[0],
+                  b"ledger.created_at": self.ledger[1]}
+        if not seals:
+            return self.check_unsealed(number, beside)
+        beside[b"log_index"], beside[b"seal_version"], seal = seals[0]
+        return self.check_sealed(number, beside, seal)
+
+    def check_sealed(self, number, beside, seal):
+        secret = self.secret(number)
+        leaves = self.named_rows("leaf", "hash", number)
+        if not same(leaves.get(b"run_secret"), field_leaf(secret, b"run_secret", secret)):
+            raise Broken("run_secret", "the secret is not the one that was sealed")
+        self.checked["fields"] += 1
+        fields = self.named_rows("field", "value", number)
+        for name in sorted(set(fields) | set(leaves) - WITHOUT_ROW | ALWAYS | OF_THE_SEAL):
+            self.check_field(name, fields, beside, secret, leaves)
+        step_count = fields[b"step_count"]
+        roots = {idx if isinstance(idx, int) else None: root
+                 for idx, root in self.rows("block", "idx, root", "WHERE run = ?", (number,))}
+        text = self.check_steps(number, step_count, secret, roots)
+        if not same(leaves.get(b"text"), field_leaf(secret, b"text", text)):
+            raise Broken("text", "the text is not the one that was sealed")
+        self.checked["fields"] += 1
+        head = part(b"detrun-seal/1") + part(beside[b"id"]) + struct.pack("<Q", step_count)
+        field_root = tree([leaves[name] for name in sorted(leaves)])
+        step_root = tree([roots[block] for block in sorted(roots)])
+        if not same(seal, sha256(head + field_root + step_root)):
+            raise Broken("seal", "the seal is not the one of this run")
+
+    def check_unsealed(self, number, beside):
+        fields = self.named_rows("field", "value", number)
+        if (any(self.rows(table, "1", "WHERE run = ?", (number,)).fetchone()
+                for table in ("leaf", "block")) or (OF_THE_SEAL | {b"status"}) & set(fields)):
+            raise Broken("seal", "what came in with the seal is there, the seal is not")
+        secret = self.secret(number)
+        for name in sorted(set(fields) | ALWAYS):
+            self.check_field(name, fields, beside)
+        self.check_steps(number, None, secret, {})
+        self.not_checked.append(f"run {number}: {self.state_of_unsealed(number)}")
+
+    def secret(self, number):
+        row = self.rows("run_secret", "secret", "WHERE run = ?", (number,)).fetchone()
+        if row is None or type(row[0]) is not bytes or len(row[0]) != 32:
+            raise Broken("run_secret", "the secret is missing or not 32 bytes")
+        return row[0]
+
+    def named_rows(self, table, column, number):
+        """The rows of field or leaf of one run, by name."""
+        rows = {}
+        for name, value in self.rows(table, f"name, {column}", "WHERE run = ?", (number,)):
+            rows[name if isinstance(name, Text) and name not in rows else BAD_NAME] = value
+        return rows
+
+    def check_field(self, name, fields, beside, secret=None, leaves=None):
+        """One field; without leaves it is one of a run that has no seal yet."""
+        if name == BAD_NAME:
+            raise Broken("field", "a name that is empty, twice there or no text")
+        if name in WITHOUT_ROW:
+            raise Broken(name, "a row of this name in table field")
+        value = fields.get(name)
+        if name not in fields or isinstance(value, float):
+            raise Broken(name, "the field is missing or a floating-point number")
+        if leaves is not None:
+            if not same(leaves.get(name), field_leaf(secret, name, value)):
+                raise Broken(name, "the value is not the one that was sealed")
+            self.checked["fields"] += 1
+        if name == b"seal_version" and not same(value, 1):
+            raise Broken(name, "a seal version that a ledger of this schema cannot have")
+        if name == b"step_count" and not (isinstance(value, int) and 0 <= value <= 1 << 32):
+            raise Broken(name, "no number of steps")
+        if name in beside and not same(value, beside[name]):
+            raise Broken(name, "another value lies in the table that also holds it")
+
+    def check_steps(self, number, step_count, secret, roots):
+        """The steps of a run against its roots; step_count None: unsealed. Returns the text."""
+        pieces, leaves, count = [], [], 0
+        for key, token, logits, margin, logprob, piece in self.rows(
+                "step", "key, token, logits, margin, logprob, piece",
+                "WHERE key BETWEEN ? AND ? ORDER BY key", (number << 32, number << 32 | LOW_BITS)):
+            idx, block = key & LOW_BITS, count // BLOCK_STEPS
+            if idx != count or count == step_count:
+                first = idx if count == step_count else count
+                raise Broken(block_name(first // BLOCK_STEPS), f"step {first} is missing or extra")
+            if not (all(isinstance(n, int) and -1 << 31 <= n < 1 << 31
+                        for n in (token, margin, logprob))
+                    and type(logits) is type(piece) is bytes and len(logits) == 16):
+                raise Broken(block_name(block), f"step {idx} holds a value no step can have")
+            count += 1
+            if step_count is None:
+                continue
+            pieces.append(piece)
+            leaves.append(step_leaf(secret, idx, token, logits, margin, logprob))
+            if count % BLOCK_STEPS == 0 or count == step_count:
+                if not same(roots.get(block), tree(leaves)):
+                    raise Broken(block_name(block), "the steps are not the ones that were sealed")
+                self.checked["steps"] += len(leaves)
+                leaves = []
+        if count < (step_count or 0):
+            raise Broken(block_name(count // BLOCK_STEPS), f"step {count} is missing")
+        for block in roots:
+            if block is None or not 0 <= block < -(-count // BLOCK_STEPS):
+                raise Broken(block_name(block), "the root of a block without steps")
+        return b"".join(pieces)
+
+    def state_of_unsealed(self, number):
+        """The writer of a living run holds a lock on the byte of its number."""
+        ask = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0)
+        try:
+            with open(self.path + "-lock", "rb",
+                      opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+                answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, ask)
+        except FileNotFoundError:
+            answer = struct.pack("h30x", fcntl.F_UNLCK)
+        except (OSError, AttributeError):  # no such file system or no such system
+            return "not sealed"
+        free = struct.unpack_from("h", answer)[0] == fcntl.F_UNLCK
+        return "interrupted, not yet sealed" if free else "live"
+
+    def check_ledger_row(self):
+        rows = self.rows("ledger", "one, id, created_at").fetchmany(2)
+        if len(rows) != 1 or rows[0][0] != 1:
+            raise Broken("ledger.one", "not exactly one row with one = 1")
+        for column, value in zip(("id", "created_at"), rows[0][1:]):
+            if not isinstance(value, Text):
+                raise Broken(f"ledger.{column}", "not text")
+
+    def check_log(self):
+        rows = self.rows("log", "idx, kind, run", "ORDER BY idx")
+        for position, (idx, kind, run) in enumerate(rows):
+            seal = same(kind, Text(b"seal"))
+            later = isinstance(kind, Text) and kind in LATER_KINDS
+            if idx != position or not (seal or later) or (seal and run is None):
+                raise Broken(f"log[{position}]", "out of order, of no known kind or of no run")
+            if later:
+                self.not_checked.append(f"log[{idx}]: {as_words(kind)}")
+
+    def check_integrity(self):
+        """On a copy: SQLite leaves out CHECK constraints where a database is read-only."""
+        with contextlib.closing(sqlite3.connect("")) as copy:  # a temporary file once it is big
+            self.db.backup(copy)
+            copy.text_factory = Text
+            copy.execute("PRAGMA trusted_schema = OFF")
+            row = copy.execute("PRAGMA integrity_check(1)").fetchone()
+        if row != (b"ok",):
+            raise Broken("database", as_words(row and row[0]))
+
+
+def verify_file(path):
+    """The report on a ledger. Leaves with a verdict when it is none."""
+    verifier = Verifier()
+    real = os.path.realpath(path)
+    with verifier.noting(verifier.broken_file):
+        try:
+            ours = is_ours(path)
+            with contextlib.closing(connect(real)) as db:
+                identify(db, ours)
+                verifier.verify(db, real)
+        except Verdict as verdict:
+            if verdict.args[0] != TAMPERED:
+                raise
+            raise Broken("ledger", verdict.args[1]) from verdict
+    broken = verifier.broken + verifier.broken_file
+    return {"schema": "detrun.verify/1", "verdict": "TAMPERED" if broken else "ok",
+            "trust": "self-attested", "checked": verifier.checked,
+            "not_checked": verifier.not_checked + ["completeness: self-attested"],
+            "first_broken": broken[0] if broken else None, "broken": broken}
+
+
+def people_lines(shown, report):
+    for finding in report["broken"]:
+        run = f"run {finding['entry']} ({printable(finding['id'] or 'no id')})"
+        where = "ledger" if finding["entry"] is None else run
+        yield f"TAMPERED  {where}: {printable(finding['field'])}: {printable(finding['why'])}"
+    if not report["broken"]:
+        counts = ", ".join(f"{count} {what}" for what, count in report["checked"].items())
+        yield f"ok  {shown}: {counts} checked"
+    for line in report["not_checked"]:
+        yield "not checked: " + printable(line)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description="Checks the seals of a detrun ledger, independently of detrun.",
+        epilog="Exit status: 0 ok, 2 not a readable ledger, 4 TAMPERED, 5 failed.")
+    parser.add_argument("file", metavar="FILE", help="the ledger")
+    parser.add_argument("--json", action="store_true", help="print a detrun.verify/1 document")
+    options = parser.parse_args()
+    shown = printable(as_words(os.fsencode(options.file)))
+    try:
+        report = verify_file(options.file)
+        text = "\n".join(people_lines(shown, report))
+        if options.json:
+            text = json.dumps(report, ensure_ascii=False, separators=(",", ":"))
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
+        sys.stdout.buffer.flush()
+    except Exception as error:  # pylint: disable=broad-except; no file may cause a traceback
+        status, why = INTERNAL, f"{type(error).__name__}: {error}"
+        if isinstance(error, Verdict):
+            status, why = error.args
+        print(f"verify_ledger: {shown}: {printable(why)}", file=sys.stderr)
+        return status
+    return TAMPERED if report["broken"] else OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

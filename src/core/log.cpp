@@ -44,6 +44,12 @@ spdlog::sink_ptr open_file_sink(const std::string& path) {
   }
 }
 
+/// What the door promises for messages before log_setup: warnings and errors only.
+const bool kQuietBeforeSetup = [] {
+  spdlog::set_level(spdlog::level::warn);
+  return true;
+}();
+
 }  // namespace
 
 void log_setup(const LogOptions& options) {

@@ -123,7 +123,8 @@ class Backend {
   virtual void embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) = 0;
   /// Contract clauses 1 to 3. x (rows, K).
   virtual void matmul(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows) = 0;
-  /// Contract clause 5. x, y (rows, n); weight (n). y may be x.
+  /// Contract clause 5. x, y (rows, n); weight (n). y may be x. Error when a sum of squares is not
+  /// finite: a row of zeros would follow in silence.
   virtual void rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::uint32_t rows,
                        std::uint32_t n, Buffer& y) = 0;
   /// Contract clause 8, in place. x (rows, n_heads, head_dim); row r is at position pos0 + r.

@@ -76,8 +76,8 @@ struct CpuOps {
   const MatmulOps* const* matmuls;
   std::size_t n_matmuls;
 
-  /// Contract clause 5; y may be x.
-  void (*rmsnorm)(const float* x, const float* weight, float eps, std::uint64_t n, float* y);
+  /// Contract clause 5; y may be x. False when the sum of squares is not finite.
+  bool (*rmsnorm)(const float* x, const float* weight, float eps, std::uint64_t n, float* y);
   void (*rope_adjacent)(const RopeArgs* args);
   void (*rope_halves)(const RopeArgs* args);
   /// Clause 7. False when a value does not fit (or, for f32, is not finite).

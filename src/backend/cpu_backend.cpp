@@ -224,9 +224,14 @@ void CpuBackend::rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::
   const float* in = floats(x, total);
   const float* w = floats(weight, n);
   float* out = floats(y, total);
+  LeastIndex bad;
   split(rows, total, [&](std::uint32_t row, std::uint32_t) {
-    ops_.rmsnorm(in + std::uint64_t{row} * n, w, eps, n, out + std::uint64_t{row} * n);
+    const std::uint64_t at = std::uint64_t{row} * n;
+    if (!ops_.rmsnorm(in + at, w, eps, n, out + at)) bad.lower(row);
   });
+  if (!bad.found()) return;
+  throw_internal("rmsnorm: the sum of squares of row " + std::to_string(bad.value()) + " of " +
+                 std::to_string(rows) + " is not finite");
 }
 
 void CpuBackend::rope(Buffer& x, const RopeParams& params, std::uint32_t rows,

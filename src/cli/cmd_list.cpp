@@ -19,7 +19,7 @@ std::string number_or_dash(const std::optional<std::int64_t>& number) {
 }
 
 std::string model_of(const FieldMap& fields) {
-  const std::string name = field_text(fields, field::model_name).value_or("");
+  std::string name = field_text(fields, field::model_name).value_or("");
   if (!name.empty()) return name;
   const std::string path = field_blob(fields, field::model_path).value_or("-");
   return path.substr(path.rfind('/') + 1);

@@ -105,7 +105,9 @@ void add_leaves(std::string& out, const std::string& prefix, const Json& value) 
     return;
   }
   for (const auto& [name, member] : value.as_object()) {
-    add_leaves(out, prefix.empty() ? name : prefix + "." + name, member);
+    std::string path = prefix;
+    if (!path.empty()) path += '.';
+    add_leaves(out, path.append(name), member);
   }
 }
 

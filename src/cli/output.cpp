@@ -132,13 +132,14 @@ std::string shortened(std::string_view bytes, std::size_t width) {
   if (head.size() < bytes.size()) head.resize(complete_utf8_prefix(head));
   std::replace(head.begin(), head.end(), '\n', ' ');
   std::replace(head.begin(), head.end(), '\t', ' ');
-  const std::string text = escape_for_terminal(head);
+  std::string text = escape_for_terminal(head);
   if (n_characters(text) <= width && head.size() == bytes.size()) return text;
   std::size_t end = 0;
   for (std::size_t n = 0; end < text.size(); ++end) {
     if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && ++n == width) break;
   }
-  return text.substr(0, end) + "\u2026";
+  text.resize(end);
+  return text + "\u2026";
 }
 
 std::string in_quotes(std::string_view bytes) { return '"' + shown(bytes) + '"'; }

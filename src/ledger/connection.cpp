@@ -119,29 +119,36 @@ void harden(const Db& db, bool recording) {
   db.exec("PRAGMA temp_store = MEMORY");
 }
 
-/// Damage in the first bytes reads as "not a database" though the file is ours: look at them.
-[[noreturn]] void throw_refused(const std::string& real, const std::string& given) {
+/// Whether a file SQLite just refused begins like a ledger: what is damaged is looked at twice.
+bool begins_like_a_ledger(const std::string& real) {
   std::array<char, 72> header{};
   const int fd = ::open(real.c_str(), O_RDONLY | O_CLOEXEC);
   const ssize_t got = fd >= 0 ? ::pread(fd, header.data(), header.size(), 0) : 0;
   if (fd >= 0) ::close(fd);
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   constexpr std::string_view kOurs = "DTRN";  // application_id, big-endian, at byte 68
-  const bool sqlite = got >= 16 && std::string_view(header.data(), 16) == kMagic;
-  const bool ours = got < 72 || std::string_view(&header[68], 4) == kOurs;
-  if (!sqlite || !ours) throw_sqlite(SQLITE_NOTADB, 0, given, "");
-  throw_sqlite(SQLITE_CORRUPT, 0, given, "its header is damaged or cut");
+  if (got < 16 || std::string_view(header.data(), 16) != kMagic) return false;
+  return got < 72 || std::string_view(&header[68], 4) == kOurs;
 }
 
-/// check_header, with what is no database looked at twice. No database is shorter than its header.
+/// check_header, with what is damaged told from what was never ours. No database is shorter than
+/// its header.
 FileKind examine(const Db& db, const std::string& real) {
-  const std::int64_t size = file_size(real);
-  if (size > 0 && size < 100) throw_refused(real, db.path());
   try {
+    const std::int64_t size = file_size(real);
+    if (size > 0 && size < 100) throw_sqlite(SQLITE_NOTADB, 0, db.path(), "");
     return check_header(db);
   } catch (const SqliteError& error) {
-    if (error.primary_code() == SQLITE_NOTADB) throw_refused(real, db.path());
-    throw;
+    const bool no_database = error.primary_code() == SQLITE_NOTADB;
+    const bool damaged = error.kind() == ExitCode::kTampered;
+    if (!no_database && !damaged) throw;
+    if (begins_like_a_ledger(real)) {
+      if (damaged) throw;
+      throw_sqlite(SQLITE_CORRUPT, 0, db.path(), "its header is damaged or cut");
+    }
+    if (no_database) throw;
+    throw_usage("ledger " + quoted(db.path()) + " belongs to another application and is damaged",
+                "Give the file that 'detrun record --ledger' wrote.");
   }
 }
 
@@ -168,7 +175,8 @@ std::string joined(const std::vector<std::string>& names) {
   return all;
 }
 
-/// Nothing is recorded where the guards do not hold, or where a stranger's trigger would run.
+/// Nothing is recorded where the guards do not hold, or where a stranger's trigger would run or an
+/// index of theirs be asked.
 void require_guards(const Db& db) {
   const SchemaDifference difference = compare_schema(db);
   const std::string where = "ledger " + quoted(db.path());
@@ -181,8 +189,9 @@ void require_guards(const Db& db) {
     throw_usage(where + ": guards missing: " + joined(difference.missing), hint);
   if (!difference.altered.empty())
     throw_usage(where + ": guards altered: " + joined(difference.altered), hint);
-  if (!difference.unknown_triggers.empty())
-    throw_usage(where + ": unknown triggers: " + joined(difference.unknown_triggers), hint);
+  if (!difference.unsafe.empty())
+    throw_usage(where + ": triggers or indexes that are not detrun's: " + joined(difference.unsafe),
+                hint);
 }
 
 }  // namespace

@@ -180,7 +180,7 @@ class LedgerImpl final : public Ledger {
 
   std::vector<RunRef> runs() const override {
     std::vector<RunRef> all;
-    ledger::Stmt stmt(db(), "SELECT number, id FROM run ORDER BY number");
+    ledger::Stmt stmt(db(), "SELECT number, id FROM run NOT INDEXED ORDER BY number");
     while (stmt.step()) all.push_back({stmt.integer(0).value_or(0), stmt.text(1).value_or("")});
     return all;
   }
@@ -224,7 +224,7 @@ class LedgerImpl final : public Ledger {
 
   std::optional<RunRef> find_number(std::optional<std::uint64_t> number) const {
     if (!number || *number > static_cast<std::uint64_t>(ledger::kRunNumberMax)) return std::nullopt;
-    ledger::Stmt stmt(db(), "SELECT number, id FROM run WHERE number = ?");
+    ledger::Stmt stmt(db(), "SELECT number, id FROM run NOT INDEXED WHERE number = ?");
     if (!stmt.bind(static_cast<std::int64_t>(*number)).step()) return std::nullopt;
     return RunRef{stmt.integer(0).value_or(0), stmt.text(1).value_or("")};
   }

@@ -2,7 +2,9 @@
 #include "ledger/schema.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <utility>
 
 #include "detrun/ledger.h"
 #include "detrun/text.h"
@@ -11,21 +13,50 @@
 namespace detrun::ledger {
 namespace {
 
-/// What SQLite makes for itself (indexes of UNIQUE, statistics) is no part of the comparison.
-constexpr std::string_view kObjectsSql =
-    "SELECT name, type, sql FROM sqlite_schema"
-    " WHERE NOT (type = 'index' AND name GLOB 'sqlite_autoindex_*')"
-    " AND NOT (type = 'table' AND name GLOB 'sqlite_stat[14]')";
+constexpr std::string_view kAutoIndex = "sqlite_autoindex_";
 
-std::map<std::string, SchemaObject> objects_of(const Db& db) {
-  std::map<std::string, SchemaObject> objects;
-  Stmt stmt(db, kObjectsSql);
+using Key = std::pair<std::string, std::string>;          ///< name, type
+using Objects = std::map<Key, std::vector<std::string>>;  ///< definitions, usually one
+
+/// A row of sqlite_schema. What is no text counts as empty.
+struct SchemaRow {
+  std::string type, name, table, sql;
+};
+
+bool is_table_of_ours(const std::string& name) {
+  constexpr std::array<std::string_view, 8> kTables = {"ledger", "run",  "run_secret", "field",
+                                                       "step",   "leaf", "block",      "log"};
+  // SQLite compares names without regard to the case of ASCII letters.
+  std::string lower = name;
+  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return std::find(kTables.begin(), kTables.end(), lower) != kTables.end();
+}
+
+/// What SQLite makes for itself (the index of UNIQUE, statistics) is no part of the comparison,
+/// nor are the automatic indexes of a table that is unknown itself.
+bool is_compared(const SchemaRow& row) {
+  if (row.type == "table") return row.name != "sqlite_stat1" && row.name != "sqlite_stat4";
+  if (row.type != "index" || !row.sql.empty()) return true;
+  if (row.name == "sqlite_autoindex_run_1") return false;
+  const bool automatic = row.name.starts_with(std::string(kAutoIndex) + row.table + "_");
+  return !automatic || is_table_of_ours(row.table);
+}
+
+Objects objects_of(const Db& db) {
+  Objects objects;
+  Stmt stmt(db, "SELECT type, name, tbl_name, sql FROM sqlite_schema");
   while (stmt.step()) {
-    SchemaObject object{stmt.text(0).value_or(""), stmt.text(1).value_or(""),
-                        stmt.text(2).value_or("")};
-    objects.emplace(object.name, object);
+    const SchemaRow row{stmt.text(0).value_or(""), stmt.text(1).value_or(""),
+                        stmt.text(2).value_or(""), stmt.text(3).value_or("")};
+    if (is_compared(row)) objects[{row.name, row.type}].push_back(row.sql);
   }
   return objects;
+}
+
+/// SQLite goes by the definition, not by the column type: whatever is no plain table and no view
+/// is not let near a recording.
+bool is_harmless(const std::string& sql) {
+  return sql.starts_with("CREATE TABLE ") || sql.starts_with("CREATE VIEW ");
 }
 
 std::string application_name(std::int64_t id) {
@@ -73,29 +104,32 @@ const std::vector<SchemaObject>& expected_objects() {
     const Db memory(":memory:", ":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY);
     memory.exec(std::string(kSchemaSql));
     std::vector<SchemaObject> objects;
-    for (const auto& [name, object] : objects_of(memory)) objects.push_back(object);
+    for (const auto& [key, definitions] : objects_of(memory))
+      objects.push_back({key.first, key.second, definitions.front()});
     return objects;
   }();
   return kObjects;
 }
 
 SchemaDifference compare_schema(const Db& db) {
-  std::map<std::string, SchemaObject> found = objects_of(db);
+  Objects found = objects_of(db);
   SchemaDifference difference;
   for (const SchemaObject& expected : expected_objects()) {
-    const auto actual = found.extract(expected.name);
-    const bool equal = !actual.empty() && actual.mapped().type == expected.type &&
-                       actual.mapped().sql == expected.sql;
-    if (equal) continue;
+    const auto actual = found.extract({expected.name, expected.type});
+    if (!actual.empty() && actual.mapped() == std::vector{expected.sql}) continue;
     if (expected.type == "table") {
       if (difference.table.empty()) difference.table = expected.name;
     } else {
       (actual.empty() ? difference.missing : difference.altered).push_back(expected.name);
     }
   }
-  for (const auto& [name, object] : found) {
-    difference.unknown.push_back(name);
-    if (object.type == "trigger") difference.unknown_triggers.push_back(name);
+  const auto add_once = [](std::vector<std::string>& names, const std::string& name) {
+    if (names.empty() || names.back() != name) names.push_back(name);
+  };
+  for (const auto& [key, definitions] : found) {
+    add_once(difference.unknown, key.first);
+    if (!std::all_of(definitions.begin(), definitions.end(), is_harmless))
+      add_once(difference.unsafe, key.first);
   }
   return difference;
 }

@@ -25,13 +25,15 @@ struct SchemaObject {
 /// The objects schema.sql makes, by name; made in a database in memory.
 const std::vector<SchemaObject>& expected_objects();
 
-/// How a file's objects differ from schema.sql. Names in bytewise order.
+/// How a file's objects differ from schema.sql, compared by type and name: a trigger may have the
+/// name of a table. Names in bytewise order, each once.
 struct SchemaDifference {
   std::string table;                 ///< first table that is missing or differs; empty: none
   std::vector<std::string> missing;  ///< triggers, indexes, views
   std::vector<std::string> altered;
   std::vector<std::string> unknown;  ///< objects that schema.sql does not make
-  std::vector<std::string> unknown_triggers;
+  /// Those of them that act on what is recorded (triggers) or may hide rows from it (indexes).
+  std::vector<std::string> unsafe;
 };
 SchemaDifference compare_schema(const Db& db);
 

@@ -13,7 +13,8 @@ namespace detrun::ledger {
 
 inline constexpr std::int64_t kRunNumberMax = 2147483647;
 
-/// The ledger's own row; nullopt values: absent or of another type.
+/// The ledger's own row, the lowest of several; `rows` counts to 2. nullopt values: absent or of
+/// another type.
 struct LedgerRow {
   std::int64_t rows = 0;
   std::optional<std::int64_t> one;

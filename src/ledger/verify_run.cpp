@@ -9,57 +9,20 @@
 namespace detrun::ledger {
 namespace {
 
-/// A seal entry of the log.
-struct SealEntry {
-  std::optional<FieldValue> index, version;
-  std::optional<Sha256Digest> body;
-};
-
 class RunChecker {
  public:
-  RunChecker(const Db& db, const LedgerRow& ledger, std::int64_t number)
-      : db_(db), ledger_(ledger), number_(number) {}
+  RunChecker(const Db& db, const SharedRows& shared, std::int64_t number, RunCheck& result)
+      : db_(db), shared_(shared), number_(number), result_(result) {}
 
-  RunCheck check() {
-    if (number_ < 1 || number_ > kRunNumberMax) {
-      broken(field::number, "no run has such a number");
-    } else {
-      check_rows();
-    }
-    return std::move(result_);
-  }
-
- private:
-  using Values = std::map<std::string, std::optional<FieldValue>, std::less<>>;
-  using Leaves = std::map<std::string, std::optional<Sha256Digest>, std::less<>>;
-
-  const Db& db_;
-  const LedgerRow& ledger_;
-  std::int64_t number_;
-  RunCheck result_;
-  std::optional<FieldValue> run_id_;
-  std::optional<Sha256Digest> secret_;
-  std::vector<SealEntry> seals_;
-  Values values_;
-  Leaves leaves_;
-  std::map<std::int64_t, std::optional<Sha256Digest>> blocks_;
-  std::string text_;
-
-  /// Always false, so that a check can end with it.
-  bool broken(std::string_view field, const std::string& why) {
-    result_.broken = Finding{field.empty() ? "field" : std::string(field), why};
-    return false;
-  }
-
-  void check_rows() {
-    if (!load_run()) return;
-    result_.sealed = !seals_.empty();
+  void check() {
+    if (!find_run()) return;
+    load_rows();
     if (seals_.empty()) {
       if (check_unsealed() && check_secret_row() && check_unsealed_fields()) check_steps({});
       return;
     }
     if (seals_.size() > 1) {
-      broken("seal", "the log holds " + std::to_string(seals_.size()) + " seals of this run");
+      broken("seal", "the log holds more than one seal of this run");
       return;
     }
     if (!check_secret_row() || !check_leaf(kSecretLeaf, to_blob(*secret_))) return;
@@ -69,27 +32,74 @@ class RunChecker {
     check_seal(static_cast<std::uint64_t>(count));
   }
 
-  bool load_run() {
-    Stmt run(db_, "SELECT id FROM run WHERE number = ?");
-    if (!run.bind(number_).step())
-      return broken(field::number, "rows of this run exist, the run itself does not");
-    run_id_ = run.value(0);
-    result_.id = run.text(0).value_or("");
-    Stmt seal(db_, "SELECT idx, version, body FROM log WHERE kind = 'seal' AND run = ?");
-    seal.bind(number_);
-    while (seal.step()) seals_.push_back({seal.value(0), seal.value(1), to_digest(seal.blob(2))});
-    Stmt secret(db_, "SELECT secret FROM run_secret WHERE run = ?");
-    if (secret.bind(number_).step()) secret_ = to_digest(secret.blob(0));
-    Stmt field(db_, "SELECT name, value FROM field WHERE run = ?");
-    field.bind(number_);
-    while (field.step()) values_.emplace(field.text(0).value_or(""), field.value(1));
-    Stmt leaf(db_, "SELECT name, hash FROM leaf WHERE run = ?");
-    leaf.bind(number_);
-    while (leaf.step()) leaves_.emplace(leaf.text(0).value_or(""), to_digest(leaf.blob(1)));
-    Stmt block(db_, "SELECT idx, root FROM block WHERE run = ?");
-    block.bind(number_);
-    while (block.step()) blocks_.emplace(block.integer(0).value_or(-1), to_digest(block.blob(1)));
+ private:
+  using Values = std::map<std::string, std::optional<FieldValue>, std::less<>>;
+  using Leaves = std::map<std::string, std::optional<Sha256Digest>, std::less<>>;
+  using Blocks = std::map<std::int64_t, std::optional<Sha256Digest>>;
+
+  static constexpr std::int64_t kNoKey = -1;  ///< of a block whose idx is no integer
+
+  const Db& db_;
+  const SharedRows& shared_;
+  std::int64_t number_;
+  RunCheck& result_;
+  std::optional<FieldValue> run_id_;
+  std::optional<Sha256Digest> secret_;
+  std::vector<SealEntry> seals_;
+  Values values_;
+  Leaves leaves_;
+  Blocks blocks_;
+  std::string text_;
+
+  /// Always false, so that a check can end with it.
+  bool broken(std::string_view field, const std::string& why) {
+    result_.broken = Finding{field.empty() ? "field" : std::string(field), why};
+    return false;
+  }
+
+  /// The id is told of any run that has one, also of a number no run can have.
+  bool find_run() {
+    Stmt run(db_, "SELECT id FROM run NOT INDEXED WHERE number = ?");
+    const bool found = run.bind(number_).step();
+    if (found) {
+      run_id_ = run.value(0);
+      result_.id = run.text(0).value_or("");
+    }
+    if (number_ < 1 || number_ > kRunNumberMax)
+      return broken(field::number, "no run has such a number");
+    if (!found) return broken(field::number, "rows of this run exist, the run itself does not");
+    if (shared_.damage) return broken("database", *shared_.damage);
+    if (const auto seals = shared_.seals.find(number_); seals != shared_.seals.end())
+      seals_ = seals->second;
+    result_.sealed = !seals_.empty();
     return true;
+  }
+
+  /// Everything but the steps. The tables themselves are read: an index may be a stranger's.
+  void load_rows() {
+    Stmt secret(db_, "SELECT secret FROM run_secret NOT INDEXED WHERE run = ?");
+    if (secret.bind(number_).step()) secret_ = to_digest(secret.blob(0));
+    Stmt field(db_,
+               "SELECT name, value FROM field INDEXED BY sqlite_autoindex_field_1 WHERE run = ?");
+    field.bind(number_);
+    while (field.step()) add(values_, field.text(0).value_or(""), field.value(1));
+    Stmt leaf(db_, "SELECT name, hash FROM leaf INDEXED BY sqlite_autoindex_leaf_1 WHERE run = ?");
+    leaf.bind(number_);
+    while (leaf.step()) add(leaves_, leaf.text(0).value_or(""), to_digest(leaf.blob(1)));
+    Stmt block(db_,
+               "SELECT idx, root FROM block INDEXED BY sqlite_autoindex_block_1 WHERE run = ?");
+    block.bind(number_);
+    while (block.step()) add(blocks_, block.integer(0).value_or(kNoKey), to_digest(block.blob(1)));
+  }
+
+  /// What is twice there (the file is damaged) counts as a row without a proper key.
+  template <typename Value>
+  static void add(std::map<std::string, Value, std::less<>>& rows, const std::string& name,
+                  Value value) {
+    if (!rows.emplace(name, value).second) rows.emplace("", value);
+  }
+  static void add(Blocks& blocks, std::int64_t index, const std::optional<Sha256Digest>& root) {
+    if (!blocks.emplace(index, root).second) blocks.emplace(kNoKey, root);
   }
 
   bool check_secret_row() {
@@ -135,6 +145,7 @@ class RunChecker {
   }
 
   bool check_value(const std::string& name) {
+    if (name.empty()) return broken(name, "a name that is empty, no text or twice there");
     if (name == field::text || name == kSecretLeaf)
       return broken(name, "a row of this name is none of the run's fields");
     const auto found = values_.find(name);
@@ -159,13 +170,15 @@ class RunChecker {
     std::optional<FieldValue> twin = value;
     std::string where;
     if (name == field::id) {
+      if (!run_id_ || !std::holds_alternative<std::string>(*run_id_))
+        return broken(name, "the value in run.id is no text");
       twin = run_id_, where = "run.id";
     } else if (name == field::number) {
       twin = FieldValue(number_), where = "run.number";
     } else if (name == field::ledger_id) {
-      twin = ledger_.id, where = "ledger.id";
+      twin = shared_.ledger.id, where = "ledger.id";
     } else if (name == field::ledger_created_at) {
-      twin = ledger_.created_at, where = "ledger.created_at";
+      twin = shared_.ledger.created_at, where = "ledger.created_at";
     } else if (name == field::log_index && !seals_.empty()) {
       twin = seals_.front().index, where = "log.idx";
     } else if (name == field::seal_version) {
@@ -243,8 +256,20 @@ class RunChecker {
 
 }  // namespace
 
-RunCheck check_run(const Db& db, const LedgerRow& ledger, std::int64_t number) {
-  return RunChecker(db, ledger, number).check();
+SharedRows read_shared_rows(const Db& db) {
+  SharedRows shared;
+  shared.ledger = read_ledger_row(db);
+  Stmt log(db, "SELECT idx, kind, run, version, body FROM log NOT INDEXED ORDER BY idx");
+  while (log.step()) {
+    const auto run = log.integer(2);
+    if (log.text(1) != "seal" || !run) continue;
+    shared.seals[*run].push_back({log.value(0), log.value(3), to_digest(log.blob(4))});
+  }
+  return shared;
+}
+
+void check_run(const Db& db, const SharedRows& shared, std::int64_t number, RunCheck& result) {
+  RunChecker(db, shared, number, result).check();
 }
 
 }  // namespace detrun::ledger

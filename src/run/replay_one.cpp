@@ -14,6 +14,7 @@
 #include "detrun/host.h"
 #include "detrun/text.h"
 #include "run/prompt.h"
+#include "run/start_fields.h"
 
 namespace detrun {
 namespace {
@@ -90,7 +91,7 @@ class OneReplay {
         scope_.models.find(scope_.options.model_path.empty() ? *path : scope_.options.model_path,
                            recorded_.model_sha256);
     if (found.model == nullptr) return refuse(found.why);
-    if (check_prompt(*found.model)) replay_steps(*found.model);
+    if (check_model(*found.model) && check_prompt(*found.model)) replay_steps(*found.model);
     return result_;
   }
 
@@ -191,6 +192,33 @@ class OneReplay {
   bool unknown(const std::string& why) {
     refuse(why);
     return false;
+  }
+
+  /// What the run says about its model is what the model says about itself. Only where the recorded
+  /// digest says that this is the model; digests by a later tool version may mean something else.
+  bool check_model(const LoadedModel& model) {
+    if (!recorded_.model_sha256) return true;
+    const FieldMap now = model_fields(model);
+    for (const std::string_view name : {field::model_size_bytes, field::model_name,
+                                        field::model_arch, field::model_quantization}) {
+      const auto recorded = recorded_.run.fields.find(name);
+      const auto computed = now.find(name);
+      const bool both = recorded != recorded_.run.fields.end() && computed != now.end();
+      const bool neither = recorded == recorded_.run.fields.end() && computed == now.end();
+      if (neither || (both && recorded->second == computed->second)) continue;
+      give(Verdict::kDiverged, std::string(name) + " is not what the model file says: recorded " +
+                                   shown(recorded_.run.fields, name) + ", the file has " +
+                                   shown(now, name));
+      return false;
+    }
+    return true;
+  }
+
+  static std::string shown(const FieldMap& fields, std::string_view name) {
+    if (const auto number = field_i64(fields, name)) return std::to_string(*number);
+    if (const auto text = field_text(fields, name)) return quoted(*text);
+    if (const auto blob = field_blob(fields, name)) return quoted(*blob);
+    return "nothing";
   }
 
   /// A forged prompt is a difference, not an error: the recorded one could not have been run.

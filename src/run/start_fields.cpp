@@ -22,21 +22,6 @@ bool is_provenance(std::string_view key) {
                      [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
-void add_model(FieldMap& fields, const RecordOptions& options, const LoadedModel& model) {
-  const ModelSpec& spec = model.model->spec();
-  fields.emplace(field::model_path, Blob{options.model_path});
-  fields.emplace(field::model_size_bytes, static_cast<std::int64_t>(model.file->bytes().size()));
-  if (!spec.name.empty()) fields.emplace(field::model_name, text_or_blob(spec.name));
-  fields.emplace(field::model_arch, text_or_blob(spec.arch));
-  fields.emplace(field::model_quantization, spec.quantization);
-  fields.emplace(field::model_tokenizer_sha256, to_blob(model.tokenizer->digest()));
-  if (const auto chat_template = model.file->get_string("tokenizer.chat_template")) {
-    fields.emplace(field::model_chat_template_sha256, to_blob(sha256(*chat_template)));
-  }
-  const std::string provenance = provenance_of(*model.file);
-  if (provenance != "{}") fields.emplace(field::model_provenance, provenance);
-}
-
 void add_params(FieldMap& fields, const RecordOptions& options, const BackendInfo& backend,
                 const Prompt& prompt, std::uint32_t n_ctx) {
   if (options.n) fields.emplace(field::params_n, static_cast<std::int64_t>(*options.n));
@@ -71,14 +56,30 @@ std::string provenance_of(const ModelFile& file) {
   return found.canonical();
 }
 
+FieldMap model_fields(const LoadedModel& model) {
+  FieldMap fields;
+  const ModelSpec& spec = model.model->spec();
+  fields.emplace(field::model_size_bytes, static_cast<std::int64_t>(model.file->bytes().size()));
+  if (!spec.name.empty()) fields.emplace(field::model_name, text_or_blob(spec.name));
+  fields.emplace(field::model_arch, text_or_blob(spec.arch));
+  fields.emplace(field::model_quantization, spec.quantization);
+  fields.emplace(field::model_tokenizer_sha256, to_blob(model.tokenizer->digest()));
+  if (const auto chat_template = model.file->get_string("tokenizer.chat_template")) {
+    fields.emplace(field::model_chat_template_sha256, to_blob(sha256(*chat_template)));
+  }
+  const std::string provenance = provenance_of(*model.file);
+  if (provenance != "{}") fields.emplace(field::model_provenance, provenance);
+  return fields;
+}
+
 FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
                       const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx) {
-  FieldMap fields;
+  FieldMap fields = model_fields(model);
+  fields.emplace(field::model_path, Blob{options.model_path});
   fields.emplace(field::started_at, utc_timestamp(unix_time_ms()));
   fields.emplace(field::operator_name, operator_name());
   fields.emplace(field::numerics_profile, kNumericsProfile);
   fields.emplace(field::numerics_version, std::int64_t{kNumericsVersion});
-  add_model(fields, options, model);
   add_params(fields, options, backend, prompt, n_ctx);
   fields.emplace(field::prompt_source, options.tokens ? "tokens" : options.prompt_source);
   if (!options.tokens) fields.emplace(field::prompt, Blob{options.prompt});

@@ -19,6 +19,10 @@ FieldValue text_or_blob(std::string_view bytes);
 /// fields of the file, canonical JSON; "{}" when it has none.
 std::string provenance_of(const ModelFile& file);
 
+/// What the model file says about itself: size, name, architecture, quantization, digests of
+/// tokenizer and chat template, provenance. Neither path nor digest of the file.
+FieldMap model_fields(const LoadedModel& model);
+
 /// Every start field of the list that applies.
 FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
                       const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx);

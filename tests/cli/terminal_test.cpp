@@ -101,8 +101,8 @@ TEST_CASE("a hostile model name is escaped") {
   bytes.replace(length_at + 8, 9, "\x1b[2J\r\xe2\x80\xae!");
   write_bytes(folder / "m.gguf", bytes);
   const std::string ledger = folder / "l.db";
-  const CliResult recorded = run_cli(
-      on_terminal({"record", "-m", folder / "m.gguf", "-p", "x", "-n", "1", "-vv", "--ledger", ledger}));
+  const CliResult recorded = run_cli(on_terminal(
+      {"record", "-m", folder / "m.gguf", "-p", "x", "-n", "1", "-vv", "--ledger", ledger}));
   CHECK(recorded.code == 0);
   CHECK(harmless(recorded.out));
   CAPTURE(recorded.err);

@@ -174,7 +174,7 @@ def silu(x):
 
 def rms_norm(x, weight, eps):
     """The normalized row."""
-    total = tree_sum(_fma_lanes(x, x, 32))
+    (total,) = finite([tree_sum(_fma_lanes(x, x, 32))], "sum of squares")
     mean = div(total, f32_from_integer(len(x)))
     r = div(1.0, sqrt(add(mean, eps)))
     return [mul(mul(value, r), w) for value, w in zip(x, weight, strict=True)]

@@ -353,6 +353,8 @@ class LayersTest(ContractCase):
         self.same_rows(contract.rms_norm([0.0] * 33, [1.0] * 33, 2.0 ** -20), [0.0] * 33)
         # (x * r) * w, not x * (r * w): 2^-149 * 0.5 is a tie and becomes 0
         self.same_rows(contract.rms_norm([2.0 ** -149], [2.0], 4.0), [0.0])
+        with self.assertRaises(contract.ContractError):
+            contract.rms_norm([2.0 ** 64], [1.0], 1e-5)
 
     def test_attention_scale(self):
         self.same(contract.attention_scale(64), 0.125)
@@ -386,6 +388,36 @@ class LayersTest(ContractCase):
         self.same_rows(later, [5.0] * 8)
         earlier = contract.attention(q, [high] * 64 + [low], values, 1.0)
         self.same_rows(earlier, [3.0] * 8)
+
+    def test_attention_against_rationals(self):
+        source = random.Random(15)
+        q, *rows = [[bf.to_f32(source.gauss(0, 1.5)) for _ in range(8)] for _ in range(261)]
+        keys, values, scale = rows[:130], rows[130:], 0.5
+
+        def fused(a, b, c):
+            return from_bits(nearest(Fraction(a) * Fraction(b) + Fraction(c)))
+        state = None
+        for start in (0, 64, 128):
+            block = range(start, min(start + 64, 130))
+            scores = []
+            for j in block:
+                lanes = [fused(a, b, 0) for a, b in zip(q, keys[j])]
+                scores.append(fused(contract.tree_sum(lanes), scale, 0))
+            m = max(scores)
+            p = [contract.exp(fused(score, 1, -m)) if score != m else 1.0 for score in scores]
+            o = [0] * 8
+            for weight, j in zip(p, block):
+                o = [fused(weight, v, before) for v, before in zip(values[j], o)]
+            length = contract.sum32(p)
+            if state:
+                top = max(state[0], m)
+                a, b = (contract.exp(bf.sub(old, top)) for old in (state[0], m))
+                length = fused(state[1], a, fused(length, b, 0))
+                o = [fused(old, a, fused(new, b, 0)) for old, new in zip(state[2], o)]
+                m = top
+            state = (m, length, o)
+        expected = [from_bits(nearest(Fraction(v) / Fraction(state[1]))) for v in state[2]]
+        self.same_rows(contract.attention(q, keys, values, scale), expected)
 
     def test_cache(self):
         self.same_rows(contract.kv_round([65519.99609375, -2.0 ** -24, 2.0 ** -25, -2.0 ** -26,

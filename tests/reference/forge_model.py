@@ -52,7 +52,7 @@ def weight(source, kind, columns, rows, scale):
         return b"".join(blocks)
     values = [number() for _ in range(count)]
     if kind == "F16":
-        return struct.pack("<%de" % count, *values)
+        return struct.pack("<%de" % count, *(max(-65504.0, min(65504.0, v)) for v in values))
     data = struct.pack("<%df" % count, *values)
     if kind == "BF16":
         return b"".join(data[i + 2:i + 4] for i in range(0, len(data), 4))

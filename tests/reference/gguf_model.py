@@ -10,7 +10,8 @@ import struct
 import contract
 from functions64 import inverse_frequencies, rope_row
 
-SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q",
+           12: "d"}
 STRING, ARRAY = 8, 9
 # name, elements a block, bytes a block
 TENSOR_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 8: ("Q8_0", 32, 34), 30: ("BF16", 1, 2)}
@@ -104,6 +105,7 @@ class Tensor:
         """The product of the row x with this weight."""
         if len(x) != self.columns:
             raise FormatError("%s: %d columns for %d inputs" % (self.name, self.columns, len(x)))
+        contract.finite(x, "activations before " + self.name)
         if self.kind == "Q8_0":
             return contract.product_q8_0(contract.quantize(x), self.rows)
         return contract.product_float(x, self.rows)
@@ -131,6 +133,8 @@ def read_gguf(path):
             raise FormatError("tensor %s: twice, of type %d or of a bad shape" % (name, kind))
         infos[name] = (kind, shape, offset)
     alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
+        raise FormatError("an alignment of %s" % alignment)
     start = (reader.at + alignment - 1) // alignment * alignment
     return metadata, {name: _tensor(reader.data, start, alignment, name, *info)
                       for name, info in infos.items()}

@@ -86,12 +86,16 @@ inline std::vector<std::string> environment(const CliRun& run) {
     if (!ours && run.env.count(name) == 0) out.push_back(text);
   }
   if (run.env.count("TERM") == 0) out.push_back("TERM=xterm");
-  for (const auto& [name, value] : run.env) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : run.env) {
+    out.push_back(name);
+    out.back().append("=").append(value);
+  }
   return out;
 }
 
 inline std::vector<char*> pointers(std::vector<std::string>& words) {
   std::vector<char*> out;
+  out.reserve(words.size() + 1);
   for (std::string& word : words) out.push_back(word.data());
   out.push_back(nullptr);
   return out;

@@ -16,7 +16,7 @@ bool prepare_float(const float* x, std::uint64_t k, void* row);
 std::uint64_t quantized_row_bytes(std::uint64_t k);
 bool quantize(const float* x, std::uint64_t k, void* row);
 
-void rmsnorm(const float* x, const float* weight, float eps, std::uint64_t n, float* y);
+bool rmsnorm(const float* x, const float* weight, float eps, std::uint64_t n, float* y);
 void rope_adjacent(const RopeArgs* args);
 void rope_halves(const RopeArgs* args);
 bool kv_write_f16(const float* x, std::uint64_t n, std::uint16_t* out);

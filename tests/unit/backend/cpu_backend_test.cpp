@@ -233,6 +233,25 @@ TEST_CASE("an activation that is not finite ends a matmul with its name and row"
   }
 }
 
+TEST_CASE("a sum of squares that is not finite ends a norm instead of giving zeros") {
+  for (const std::string& isa : available_cpu_isas()) {
+    const auto backend = make_cpu_backend({2, isa});
+    std::vector<float> values(3 * 40, 1.0f);
+    values[2 * 40 + 39] = 0x1p64f;  // finite itself
+    const auto x = backend->new_buffer(values.size());
+    const auto weight = backend->new_buffer(40);
+    backend->upload(*x, values);
+    backend->upload(*weight, std::vector<float>(40, 1.0f));
+    try {
+      backend->rmsnorm(*x, *weight, 1e-5f, 3, 40, *x);
+      FAIL("no error on " << isa);
+    } catch (const Error& error) {
+      CHECK(error.kind() == ExitCode::kInternal);
+      CHECK(std::string(error.what()).find("rmsnorm: the sum of squares of row 2 of 3") == 0);
+    }
+  }
+}
+
 TEST_CASE("K or V that does not fit into f16 is refused with layer, position and the remedy") {
   for (const std::string& isa : available_cpu_isas()) {
     const auto backend = make_cpu_backend({2, isa});

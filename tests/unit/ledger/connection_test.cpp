@@ -215,6 +215,22 @@ TEST_CASE("a database of another application is refused, named and left alone") 
   CHECK(message.find("application_id none") != std::string::npos);
 }
 
+TEST_CASE("a damaged database of another application is no ledger that was tampered with") {
+  const TempDir dir;
+  const std::string path = dir.file("other");
+  {
+    const ledger::Db db(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+    db.exec("PRAGMA application_id = 7; CREATE TABLE t (a)");
+    db.exec("INSERT INTO t VALUES (zeroblob(100000))");
+  }
+  std::string message;
+  for (const std::size_t size : {std::size_t{20000}, std::size_t{99}}) {
+    std::filesystem::resize_file(path, size);
+    CHECK(reading(path, &message) == ExitCode::kUsage);
+    CHECK(recording(path) == ExitCode::kUsage);
+  }
+}
+
 TEST_CASE("a newer schema is refused with both versions, an impossible one is TAMPERED") {
   const TempDir dir;
   record_three(dir.file("l"));

@@ -156,7 +156,7 @@ TEST_CASE("guards that are missing, altered or strange are told apart") {
   CHECK(difference.missing == std::vector<std::string>{"log_seal", "step_update"});
   CHECK(difference.altered == std::vector<std::string>{"run_delete"});
   CHECK(difference.unknown == std::vector<std::string>{"extra", "zz"});
-  CHECK(difference.unknown_triggers == std::vector<std::string>{"zz"});
+  CHECK(difference.unsafe == std::vector<std::string>{"zz"});
   CHECK(difference.table.empty());
 }
 

@@ -131,6 +131,8 @@ const std::vector<Forgery> kRows = {
      2, "number"},
     {"INSERT INTO field VALUES (2, 'tag.extra', 'x')", 2, "tag.extra"},
     {"INSERT INTO field VALUES (2, 'text', x'00')", 2, "text"},
+    {"INSERT INTO field VALUES (2, '', 'x')", 2, "field"},
+    {"INSERT INTO leaf VALUES (2, '', " + kBytes32 + ")", 2, "field"},
     {"INSERT INTO field VALUES (2, 'run_secret', x'00')", 2, "run_secret"},
     {"INSERT INTO field VALUES (9, 'tag.extra', 'x')", 9, "number"},
     {"DELETE FROM step WHERE key = (2 << 32) + 129", 2, "steps[128..191]"},

@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 
-#include <bit>
-#include <chrono>
-#include <cstring>
+#include <cstdint>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "detrun/error.h"
 #include "tests/unit/tokenizer/shared_vocab.h"
@@ -194,6 +198,11 @@ TEST_CASE("the digest covers every entry and option, and nothing else") {
   changed_gpt2[1].string_lists["merges"] = {"a b", "b c"};
   changed_gpt2[2].string_lists["merges"].push_back("a b");
   for (const VocabFile& file : changed_gpt2) CHECK(file.tokenizer()->digest() != gpt2_digest);
+  VocabFile one_name = gpt2;  // two names of one pre-tokenizer: what the file says is covered
+  VocabFile other_name = gpt2;
+  one_name.strings["pre"] = "llama3";
+  other_name.strings["pre"] = "llama-bpe";
+  CHECK(one_name.tokenizer()->digest() != other_name.tokenizer()->digest());
 }
 
 TEST_CASE("the digest of a vocabulary never changes") {

@@ -132,4 +132,9 @@ TEST_CASE("whole tokens are cut out leftmost first and of several the longest") 
   CHECK(plain.front() == 266);
   CHECK(tokenizer->decode(plain) == "<x><y> <z>");  // the reference's prefix before "<z>"
   CHECK(tokenizer->encode("<x><x>", false) == Ids{265, 265});
+  // A control token of the length and first byte of a user-defined one stays text too.
+  file.add("<c>", 3);
+  const auto same_length = file.tokenizer();
+  CHECK(same_length->encode("<c>", true) == Ids{269});
+  CHECK(same_length->encode("<c>", false) == Ids{259, 3 + '<', 3 + 'c', 3 + '>'});
 }

@@ -1,0 +1,80 @@
+"""Tests of the GGUF reader on forged files: every weight type read back, and refusals.
+
+Needs the fixture models for their tokenizer.  Shares no code with the program.
+"""
+
+import argparse
+import os
+import struct
+import tempfile
+import unittest
+
+import forge_model
+from contract import ContractError
+from gguf_model import FormatError, Model, read_gguf
+
+FIXTURE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures",
+                       "models", "detrun-decisions-q8_0.gguf")
+
+
+class ReaderTest(unittest.TestCase):
+    """Files that are whole, and files that are not."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.path = os.path.join(cls.folder.name, "forged.gguf")
+        forge_model.forge(FIXTURE, cls.path, argparse.Namespace(
+            types="Q8_0,BF16,F16,F32", seed=1, theta=500000.0, rotated=16, factors=True, tied=True,
+            scale=0.2))
+        with open(cls.path, "rb") as file:
+            cls.data = file.read()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def read(self, data):
+        """The reader on a changed file."""
+        path = os.path.join(self.folder.name, "changed.gguf")
+        with open(path, "wb") as file:
+            file.write(data)
+        return read_gguf(path)
+
+    def test_round_trip(self):
+        metadata, tensors = read_gguf(self.path)
+        self.assertEqual(metadata["llama.rope.freq_base"], 500000.0)
+        self.assertEqual(metadata["tokenizer.ggml.tokens"],
+                         read_gguf(FIXTURE)[0]["tokenizer.ggml.tokens"])
+        self.assertEqual({tensor.kind for tensor in tensors.values()},
+                         {"F32", "F16", "BF16", "Q8_0"})
+        d, q = tensors["token_embd.weight"].rows[1][0]
+        self.assertEqual(tensors["token_embd.weight"].row(1)[:32], [d * value for value in q])
+        self.assertEqual(tensors["rope_freqs.weight"].vector()[0], 1.0)
+
+    def test_a_step_is_a_function_of_the_tokens(self):
+        first, second = Model(self.path), Model(self.path)
+        first.step(7)
+        self.assertEqual(second.step(7), Model(self.path).step(7))
+        self.assertEqual(first.step(9), second.step(9))
+        self.assertNotEqual(first.step(9), Model(self.path).step(9))
+
+    def test_cut_files_are_refused(self):
+        self.assertEqual(len(self.read(self.data)[1]), len(read_gguf(self.path)[1]))
+        for size in (0, 3, 7, 20, 30, 1000, len(self.data) // 2, len(self.data) - 64):
+            with self.assertRaises(FormatError):
+                self.read(self.data[:size])
+
+    def test_other_versions_and_marks_are_refused(self):
+        for start in (b"GGUX" + struct.pack("<I", 3), b"GGUF" + struct.pack("<I", 2)):
+            with self.assertRaises(FormatError):
+                self.read(start + self.data[8:])
+
+    def test_weights_that_are_not_finite_are_refused(self):
+        data = self.data[:-64] + struct.pack("<f", float("nan")) * 16
+        with self.assertRaises(ContractError):
+            self.read(data)[1]["rope_freqs.weight"].vector()
+
+
+if __name__ == "__main__":
+    unittest.main()

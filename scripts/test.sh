@@ -31,7 +31,7 @@ say "build (release)"
 cmake --preset release
 cmake --build --preset release --parallel "$jobs"
 
-# Labels: quick (half a minute in all), full (the rest of the default), long (only with --full), peer.
+# Labels: quick (half a minute), full (the rest of the default), long (only with --full), peer.
 exclude='long|peer'
 if [ $full = 1 ]; then exclude=peer; fi
 say "tests (release)"

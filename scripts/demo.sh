@@ -36,7 +36,7 @@ cmake -S "$source_dir" --preset release >"$folder/build.log" 2>&1 &&
 export PATH="$source_dir/build/bin:$PATH"
 model=$source_dir/fixtures/models/detrun-decisions-q8_0.gguf
 cd "$folder"
-rm -f demo.db demo.db-lock edited.db* resealed.db*
+rm -f demo.db* edited.db* resealed.db*
 note "built; the log is $folder/build.log"
 
 say "2. Record a decision"

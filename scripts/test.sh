@@ -5,9 +5,9 @@
 #   scripts/test.sh            release build, all default tests, the same tests under sanitizers
 #   scripts/test.sh --quick    release build, label `quick` only
 #   scripts/test.sh --lint     also clang-format and clang-tidy over every source file
-#   scripts/test.sh --full     everything: label `long` and lint too
+#   scripts/test.sh --full     everything: the thread sanitizer and lint too
 #
-# Exit 0: all passed. Tests that lack something (a GPU, ../shared) say so and skip.
+# Exit 0: all passed. Tests that lack something (../shared, a locale) say so and skip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,27 +27,42 @@ say() { printf '\n==> %s\n' "$*"; }
 
 if [ $lint = 1 ]; then scripts/install_packages.sh lint; else scripts/install_packages.sh test; fi
 
+# run_tests BUILD-FOLDER CTEST-ARGUMENT...: shows what was skipped, because ctest would not.
+run_tests() {
+  local folder=$1 status=0
+  shift
+  ctest --test-dir "$folder" --output-on-failure -j "$jobs" "$@" || status=$?
+  grep -ihE '^ *(message: )?skipped:' "$folder/Testing/Temporary/LastTest.log" | sort | uniq -c ||
+    echo "nothing was skipped"
+  return $status
+}
+
 say "build (release)"
 cmake --preset release
 cmake --build --preset release --parallel "$jobs"
 
-# Labels: quick (half a minute), full (the rest of the default), long (only with --full), peer.
-exclude='long|peer'
-if [ $full = 1 ]; then exclude=peer; fi
+# Labels: quick (half a minute), full (the rest of the default), peer (needs a peer installed).
 say "tests (release)"
 if [ $quick = 1 ]; then
-  ctest --test-dir build --output-on-failure -L quick -LE "$exclude"
+  run_tests build -L quick
   exit 0
 fi
-ctest --test-dir build --output-on-failure -LE "$exclude"
+run_tests build -LE peer
 
 say "build (address and undefined-behaviour sanitizers)"
 cmake --preset asan
 cmake --build --preset asan --parallel "$jobs"
 say "tests (sanitizers)"
-ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
-  ctest --test-dir build-asan --output-on-failure -LE "$exclude|no-sanitizer"
+export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
+run_tests build-asan -LE 'peer|no-sanitizer'
 
+if [ $full = 1 ]; then
+  say "build (thread sanitizer)"
+  cmake --preset tsan
+  cmake --build --preset tsan --parallel "$jobs" --target test_backend test_run test_engine
+  say "tests (thread sanitizer)"
+  run_tests build-tsan -R '^(backend|run|engine)$'
+fi
 if [ $lint = 1 ]; then
   say "lint"
   scripts/lint.sh

@@ -18,14 +18,14 @@ import sys
 import urllib.parse
 
 OK, USAGE, TAMPERED, INTERNAL = 0, 2, 4, 5
-APPLICATION_ID, SCHEMA_VERSION = 0x4454524E, 1
-BLOCK_STEPS, LOW_BITS = 64, 0xFFFFFFFF  # the low bits of a step key are its index
+APPLICATION_ID, SCHEMA_VERSION, BLOCK_STEPS, LOW_BITS = 0x4454524E, 1, 64, 0xFFFFFFFF
 ALWAYS = {b"id", b"ledger.created_at", b"ledger.id", b"number", b"seal_version"}
 OF_THE_SEAL = {b"log_index", b"step_count"}
 WITHOUT_ROW = {b"text", b"run_secret"}
 LATER_KINDS = {b"verdict", b"redaction", b"key", b"import"}
 BAD_NAME, BAD_IDX, NO_ROW = b"", -1, object()  # for what is of no type or twice there; is absent
 NO_PART_OF_THE_LIST = {("table", b"sqlite_stat1"), ("table", b"sqlite_stat4")}
+TWO, BY_IDX = "ORDER BY one LIMIT 2", "ORDER BY idx"  # of table ledger; of log
 LIMITS = {0: 268439552, 1: 100000, 2: 64, 3: 64, 4: 16, 5: 250000, 6: 8}  # by number of SQLite
 # ERROR, CORRUPT, SCHEMA, TOOBIG, MISMATCH, FORMAT, NOTADB; IOERR_SHORT_READ: our SQL is right.
 DAMAGE = {1, 11, 17, 18, 20, 24, 26, 522}
@@ -182,8 +182,7 @@ def identify(db, ours):
         db.execute("BEGIN")
         (application,) = db.execute("PRAGMA application_id").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
-        objects = "SELECT count(*) FROM sqlite_schema"
-        if application == 0 and version == 0 and db.execute(objects).fetchone() == (0,):
+        if application == 0 and version == 0 and not any(db.execute("SELECT 1 FROM sqlite_schema")):
             raise Verdict(USAGE, "the database is empty")
     except SQLITE_ERRORS as error:
         if result_code(error) in CANNOT_OPEN:
@@ -204,8 +203,7 @@ class Verifier:
     def __init__(self):
         self.db, self.path, self.not_checked = None, None, []
         self.checked = {"runs": 0, "steps": 0, "fields": 0}
-        # Of runs; of the file, which come after them; damage of the file: one finding, the last.
-        self.broken, self.broken_file, self.damage = [], [], []
+        self.broken, self.broken_file, self.damage = [], [], []  # of runs; of the file, told last
         self.ledger, self.seals, self.shared_error = (NO_ROW, NO_ROW), {}, None
 
     def verify(self, db, path):
@@ -213,12 +211,10 @@ class Verifier:
         with self.noting():
             self.check_schema()
             try:  # what every run is compared with
-                for row in self.rows("ledger", "id, created_at", "ORDER BY one").fetchmany(2)[:1]:
-                    self.ledger = row
-                for idx, kind, run, version, body in self.rows(
-                        "log", "idx, kind, run, version, body", "ORDER BY idx"):
+                self.ledger = [*self.rows("ledger", "id, created_at", TWO), self.ledger][0]
+                for kind, run, *seal in self.rows("log", "kind, run, idx, version, body", BY_IDX):
                     if same(kind, Text(b"seal")) and isinstance(run, int):
-                        self.seals.setdefault(run, []).append((idx, version, body))
+                        self.seals.setdefault(run, []).append(seal)
             except SQLITE_ERRORS as error:
                 self.shared_error = error  # of every run
             for number in self.run_numbers():
@@ -248,7 +244,13 @@ class Verifier:
         """Rows of a table itself: an index of a stranger, which may lie, is never asked."""
         kept = table in ("field", "leaf", "block")  # WITHOUT ROWID: this index is the table
         source = f"INDEXED BY sqlite_autoindex_{table}_1" if kept else "NOT INDEXED"
-        return self.db.execute(f"SELECT {columns} FROM {table} {source} {rest}", values)
+        query, count = f"SELECT {columns} FROM {table} {source} {rest}", 0
+        try:
+            for count, row in enumerate(self.db.execute(query, values), 1):
+                yield row
+        except SQLITE_ERRORS:  # Python looks one row ahead: it owes the one before the damage
+            yield from self.db.execute(f"{query} LIMIT 1 OFFSET {count}", values)
+            raise
 
     def check_schema(self):
         """Compares definitions; a table that is not the one of the page is the end."""
@@ -287,14 +289,14 @@ class Verifier:
                     raise Broken("database", "a run number that is no integer")
         with self.noting():  # one look-up a run
             find = "WHERE key >= ? ORDER BY key LIMIT 1"
-            while key < 1 << 63 and (row := self.rows("step", "key", find, (key,)).fetchone()):
+            while key < 1 << 63 and (row := next(self.rows("step", "key", find, (key,)), None)):
                 numbers.add(row[0] >> 32)
                 key = (row[0] | LOW_BITS) + 1
         return sorted(numbers)
 
     def check_run(self, number, finding):
         """Leaves with the first thing found broken of one run."""
-        row = self.rows("run", "id", "WHERE number = ?", (number,)).fetchone()
+        row = next(self.rows("run", "id", "WHERE number = ?", (number,)), None)
         finding["id"] = as_words(row[0]) or None if row and isinstance(row[0], Text) else None
         if not 1 <= number < 1 << 31 or row is None:
             raise Broken("number", "no run has this number")
@@ -342,7 +344,7 @@ class Verifier:
     def load_run(self, number):
         """Secret, fields, leaves and roots of one run; what is twice there is marked as bad."""
         of_run = "WHERE run = ?", (number,)
-        (secret,) = self.rows("run_secret", "secret", *of_run).fetchone() or (None,)
+        (secret,) = next(self.rows("run_secret", "secret", *of_run), (None,))
         fields, leaves, roots = {}, {}, {}
         for table, column, values in (("field", "value", fields), ("leaf", "hash", leaves)):
             for name, value in self.rows(table, f"name, {column}", *of_run):
@@ -419,7 +421,7 @@ class Verifier:
         return "interrupted, not yet sealed" if free else "live"
 
     def check_ledger_row(self):
-        rows = self.rows("ledger", "one, id, created_at").fetchmany(2)
+        rows = list(self.rows("ledger", "one, id, created_at", TWO))
         if len(rows) != 1 or rows[0][0] != 1:
             raise Broken("ledger.one", "not exactly one row with one = 1")
         for column, value in zip(("id", "created_at"), rows[0][1:]):
@@ -427,8 +429,7 @@ class Verifier:
                 raise Broken(f"ledger.{column}", "not text")
 
     def check_log(self):
-        rows = self.rows("log", "idx, kind, run", "ORDER BY idx")
-        for position, (idx, kind, run) in enumerate(rows):
+        for position, (idx, kind, run) in enumerate(self.rows("log", "idx, kind, run", BY_IDX)):
             seal = same(kind, Text(b"seal"))
             later = isinstance(kind, Text) and kind in LATER_KINDS
             if idx != position or not (seal or later) or (seal and not isinstance(run, int)):
@@ -488,9 +489,8 @@ def main():
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace") + b"\n")
         sys.stdout.buffer.flush()
     except Exception as error:  # pylint: disable=broad-except; no file may cause a traceback
-        status, why = INTERNAL, f"{type(error).__name__}: {error}"
-        if isinstance(error, Verdict):
-            status, why = error.args
+        status, why = (error.args if isinstance(error, Verdict) else
+                       (INTERNAL, f"{type(error).__name__}: {error}"))
         print(f"verify_ledger: {shown}: {printable(why)}", file=sys.stderr)
         return status
     return TAMPERED if report["broken"] else OK

@@ -17,6 +17,7 @@ struct LogOptions {
 /// Called once by main before anything logs. Messages before it go to stderr at kWarning.
 void log_setup(const LogOptions& options);
 
+/// One line each; control characters and what is not UTF-8 are escaped here.
 void log_debug(std::string_view message);
 void log_info(std::string_view message);
 void log_warning(std::string_view message);

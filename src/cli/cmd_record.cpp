@@ -10,7 +10,6 @@
 #include "cli/text_stream.h"
 #include "detrun/log.h"
 #include "detrun/run.h"
-#include "detrun/text.h"
 
 namespace detrun::cli {
 namespace {
@@ -60,18 +59,14 @@ class RecordObserver : public Observer {
   bool text_on_terminal_, text_begun_ = false;
 };
 
-void parse_tags(const std::vector<std::string>& words, RecordOptions& options) {
+// Splits at the first '='. What a name and a value may hold is checked by record().
+void split_tags(const std::vector<std::string>& words, RecordOptions& options) {
   for (const std::string& word : words) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos || equals == 0) {
+    if (equals == std::string::npos) {
       throw_usage("--tag: expected KEY=VALUE, found '" + word + "'");
     }
-    if (!is_utf8(word)) throw_usage("--tag: not UTF-8: '" + word + "'");
-    std::string key = word.substr(0, equals);
-    for (const auto& [known, value] : options.tags) {
-      if (known == key) throw_usage("--tag: '" + key + "' was given twice");
-    }
-    options.tags.emplace_back(std::move(key), word.substr(equals + 1));
+    options.tags.emplace_back(word.substr(0, equals), word.substr(equals + 1));
   }
 }
 
@@ -105,7 +100,7 @@ std::string summary(const RecordReport& report, const RecordOptions& options, Co
 ExitCode run_record(RecordArguments& arguments, Session& session) {
   RecordOptions& options = arguments.options;
   require_model(options.model_path);
-  parse_tags(arguments.tags, options);
+  split_tags(arguments.tags, options);
   Prompt prompt = read_prompt(arguments.prompt);
   options.prompt_source = prompt.source;
   options.prompt = std::move(prompt.bytes);

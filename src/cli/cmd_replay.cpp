@@ -27,26 +27,23 @@ class ReplayObserver : public Observer {
   Progress progress_;
 };
 
-std::string token_text(const std::optional<std::int32_t>& token, const std::string& piece) {
-  if (!token) return "nothing";
-  return std::to_string(*token) + (piece.empty() ? "" : " " + in_quotes(piece));
+std::string piece_text(const std::optional<std::int32_t>& token, const std::string& piece) {
+  return token ? in_quotes(piece) : "none";
 }
 
-// "logits differ at step 12, token first differs at step 15 (position 40): recorded 5 " approved",
-// replayed 9 " denied"".
+// The reason names step and tokens; added is what it cannot know: the position in the context, and
+// the tokens as text. A difference before the first step names its place in the reason.
 std::string difference(const ReplayRun& run) {
-  std::string out;
-  if (run.first_logits_difference) {
-    out = "logits differ at step " + std::to_string(*run.first_logits_difference) + ", ";
+  std::string out = shown(run.reason);
+  const bool in_a_step = run.steps_checked > 0 || run.first_token_difference;
+  if (run.position && in_a_step) {
+    out += "; first difference at position " + std::to_string(*run.position);
   }
-  if (!run.first_token_difference) {
-    if (run.first_logits_difference) return out + "tokens are equal";
-    return run.reason.empty() ? "recorded values differ" : shown(run.reason);
+  if (run.first_token_difference) {
+    out += "; as text: recorded " + piece_text(run.recorded_token, run.recorded_piece) +
+           ", replayed " + piece_text(run.replayed_token, run.replayed_piece);
   }
-  out += "token first differs at step " + std::to_string(*run.first_token_difference);
-  if (run.position) out += " (position " + std::to_string(*run.position) + ")";
-  return out + ": recorded " + token_text(run.recorded_token, run.recorded_piece) + ", replayed " +
-         token_text(run.replayed_token, run.replayed_piece);
+  return out;
 }
 
 std::string run_line(const ReplayRun& run, const Console& console) {
@@ -60,15 +57,9 @@ std::string run_line(const ReplayRun& run, const Console& console) {
       if (!run.complete) out += "; the run was interrupted, this is its committed prefix";
       if (!run.reason.empty()) out += "; " + shown(run.reason);
       break;
-    case Verdict::kDiverged: {
-      const std::string what = difference(run);
-      out += what;
-      const bool said = run.reason.empty() || what == shown(run.reason);
-      // The reason repeats the difference in plainer words; with --force it also says what was
-      // stepped over, and that must not get lost.
-      if (!said) out += "\n            " + shown(run.reason);
+    case Verdict::kDiverged:
+      out += difference(run);
       break;
-    }
     case Verdict::kInconclusive:
     case Verdict::kTampered:
     case Verdict::kInternal:
@@ -108,10 +99,6 @@ std::string report_text(const ReplayReport& report, const Console& console) {
 
 ExitCode run_replay(const ReplayArguments& arguments, Session& session) {
   const ReplayOptions& options = arguments.options;
-  if (options.all && !options.selectors.empty()) throw_usage("--all and a RUN exclude each other");
-  if (!options.all && options.selectors.empty()) {
-    throw_usage("no run given", "name one (number, id, part of an id, 'latest') or use --all");
-  }
   const Interrupt interrupt;
   ReplayReport report;
   {

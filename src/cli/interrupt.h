@@ -1,17 +1,22 @@
-// Ctrl-C as a flag. The first one asks the run to end and be sealed, the second one kills.
+// Ctrl-C and SIGTERM as a flag. The first signal asks the run to end and be sealed, the second one
+// kills.
 #pragma once
 
 #include <signal.h>
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 
 namespace detrun::cli {
 
-/// While it lives, SIGINT sets the flag instead of killing; after that the default action is back,
-/// so that a second Ctrl-C always ends the process. A process started with SIGINT ignored (a
-/// background job of a script) goes on ignoring it. One at a time.
+/// While it lives, the first SIGINT or SIGTERM sets the flag instead of killing; any further one
+/// has its default action and ends the process. A signal that was ignored when the process started
+/// (SIGINT in a background job of a script) goes on being ignored. One at a time.
 class Interrupt {
  public:
+  static constexpr std::size_t kSignals = 2;
+
   Interrupt();
   ~Interrupt();
   Interrupt(const Interrupt&) = delete;
@@ -20,7 +25,7 @@ class Interrupt {
   const std::atomic<bool>& flag() const;
 
  private:
-  struct sigaction before_;
+  std::array<struct sigaction, kSignals> before_;
 };
 
 }  // namespace detrun::cli

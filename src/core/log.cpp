@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "detrun/error.h"
+#include "detrun/text.h"
 
 namespace detrun {
 namespace {
@@ -69,10 +70,11 @@ void log_setup(const LogOptions& options) {
   spdlog::set_default_logger(std::move(logger));
 }
 
-// The text is an argument, never the format: it may hold braces from a file.
-void log_debug(std::string_view message) { spdlog::debug("{}", message); }
-void log_info(std::string_view message) { spdlog::info("{}", message); }
-void log_warning(std::string_view message) { spdlog::warn("{}", message); }
-void log_error(std::string_view message) { spdlog::error("{}", message); }
+// The text is an argument, never the format: it may hold braces from a file. And it may hold what
+// drives a terminal: escaped here once, so that no caller can forget.
+void log_debug(std::string_view message) { spdlog::debug("{}", escape_for_terminal(message)); }
+void log_info(std::string_view message) { spdlog::info("{}", escape_for_terminal(message)); }
+void log_warning(std::string_view message) { spdlog::warn("{}", escape_for_terminal(message)); }
+void log_error(std::string_view message) { spdlog::error("{}", escape_for_terminal(message)); }
 
 }  // namespace detrun

@@ -190,8 +190,7 @@ void require_guards(const Db& db) {
   if (!difference.altered.empty())
     throw_usage(where + ": guards altered: " + joined(difference.altered), hint);
   if (!difference.unsafe.empty())
-    throw_usage(where + ": triggers or indexes that are not detrun's: " + joined(difference.unsafe),
-                hint);
+    throw_usage(where + ": unknown triggers or indexes: " + joined(difference.unsafe), hint);
 }
 
 }  // namespace

@@ -53,8 +53,8 @@ Objects objects_of(const Db& db) {
   return objects;
 }
 
-/// SQLite goes by the definition, not by the column type: whatever is no plain table and no view
-/// is not let near a recording.
+/// By the definition, not by what the row calls itself: whatever is no plain table and no view is
+/// not let near a recording.
 bool is_harmless(const std::string& sql) {
   return sql.starts_with("CREATE TABLE ") || sql.starts_with("CREATE VIEW ");
 }
@@ -72,6 +72,8 @@ std::string application_name(std::int64_t id) {
 }  // namespace
 
 FileKind check_header(const Db& db) {
+  // One view for all of it: another process may be creating the ledger right now.
+  const ReadTransaction snapshot(db);
   const std::int64_t application = db.integer("PRAGMA application_id");
   const std::int64_t version = db.integer("PRAGMA user_version");
   const std::string where = "ledger '" + escape_for_terminal(db.path()) + "'";

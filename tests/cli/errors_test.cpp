@@ -105,6 +105,8 @@ TEST_CASE("options: values that are none are named with what is known") {
   CHECK(contains(refused(with({"--threads", "many"})), "--threads"));
   CHECK(contains(refused(with({"--tag", "novalue"})), "KEY=VALUE"));
   CHECK(contains(refused(with({"--tag", "a=1", "--tag", "a=2"})), "twice"));
+  CHECK(contains(refused(with({"--tag", "=1"})), "no name"));
+  CHECK(contains(refused(with({"--tag", "a=\xff"})), "UTF-8"));
   CHECK(contains(refused(with({"-q", "-v"})), "exclude"));
   CHECK(contains(refused(with({"--log-file", ""})), "empty"));
   CHECK(contains(refused({"verify", "--ledger="}), "empty"));
@@ -113,8 +115,8 @@ TEST_CASE("options: values that are none are named with what is known") {
   CHECK(contains(refused({"record", "-m", model, "--tokens", "2000000000", "--no-ledger"}),
                  "2000000000"));
   CHECK(contains(refused({"record", "-p", "x", "--no-ledger"}), "no model given"));
-  CHECK(contains(refused({"replay", "--ledger", "x"}), "no run given"));
-  CHECK(contains(refused({"replay", "1", "--all"}), "exclude"));
+  CHECK(contains(refused({"replay", "--ledger", "x"}), "no run is given"));
+  CHECK(contains(refused({"replay", "1", "--all"}), "--all and a run are given together"));
   CHECK(contains(refused({"replay", "1", "--mode", "sideways"}), "auto, step"));
   CHECK(contains(refused({"show", "1", "2"}), "more than one run"));
   CHECK(contains(refused({"verify", "extra"}), "unexpected argument 'extra'"));

@@ -1,5 +1,7 @@
 // Every exit code of the manual, reached by the real program; with --json standard output is one
 // document or empty.
+#include <algorithm>
+
 #include "tests/cli/cli_support.h"
 
 namespace detrun::test {
@@ -28,11 +30,17 @@ TEST_CASE("1: a forger who recomputed the seals passes verify and diverges on re
   const CliResult replayed = run_cli({"replay", "1", "--ledger", forged});
   CHECK(replayed.code == 1);
   CHECK(replayed.out.starts_with("DIVERGED  run 1 ("));
-  CHECK(contains(replayed.out, "token first differs at step 2 (position "));
-  CHECK(contains(replayed.out, "): recorded 5 "));
-  CHECK(contains(replayed.out, ", replayed "));
+  CHECK(std::count(replayed.out.begin(), replayed.out.end(), '\n') == 1);
+  CHECK(contains(replayed.out, "): token first differs at step 2 (recorded 5, replayed "));
+  CHECK(contains(replayed.out, "; as text: recorded \""));
+  CHECK(contains(replayed.out, "\", replayed \""));
   const CliResult json = run_cli({"replay", "1", "--json", "--ledger", forged});
   CHECK(json.code == 1);
+  const auto& run = at_path(parse_line(json.out), "runs").as_array().at(0);
+  const std::string position = std::to_string(run.find("position")->as_i64());
+  CHECK(contains(replayed.out, "; first difference at position " + position + ";"));
+  const std::string reason = run.find("reason")->as_string();
+  CHECK(replayed.out.find(reason) == replayed.out.rfind(reason));
   CHECK(at_path(parse_line(json.out), "verdict").as_string() == "DIVERGED");
   CHECK(at_path(parse_line(json.out), "runs")
             .as_array()
@@ -101,7 +109,9 @@ TEST_CASE("1 with --force: a broken seal is stepped over and the verdict says so
   forge(folder / "l.db", folder / "forged.db", 2, false);
   const CliResult forced = run_cli({"replay", "1", "--force", "--ledger", folder / "forged.db"});
   CHECK(forced.code == 1);
-  CHECK(contains(forced.out, "seal"));
+  CHECK(contains(forced.out, "): forced past a broken seal ("));
+  CHECK(contains(forced.out, "; token first differs at step 2 "));
+  CHECK(std::count(forced.out.begin(), forced.out.end(), '\n') == 1);
 }
 
 TEST_CASE("5: standard output that cannot be written") {

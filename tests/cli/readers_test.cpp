@@ -49,6 +49,11 @@ TEST_CASE("list --json prints a head a line, without steps") {
     CHECK(at_path(head, "schema").as_string() == "detrun.run/1");
     CHECK(at_path(head, "number").as_i64() == ++n);
     CHECK(head.find("steps") == nullptr);
+    const CliResult shown =
+        run_cli({"show", std::to_string(n), "--json", "--ledger", recorded.ledger});
+    REQUIRE(head.find("seal") != nullptr);
+    CHECK(at_path(head, "seal").as_string() ==
+          at_path(parse_line(shown.out), "seal").as_string());
   }
   CHECK(n == 2);
 }

@@ -147,7 +147,7 @@ class Scene {
 inline std::string shared_model(const std::string& name) {
   std::string path = std::string(DETRUN_SOURCE_DIR) + "/../shared/models/" + name;
   if (std::filesystem::exists(path)) return path;
-  std::cout << "skipped: " << path << " is absent\n";
+  std::cout << "SKIPPED: " << path << " is absent\n";
   return {};
 }
 

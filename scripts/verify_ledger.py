@@ -2,8 +2,7 @@
 """Verifies a detrun ledger: a second opinion that shares no code with the program.
 
 Written from the manual page detrun-ledger(5) alone, with the standard library of Python only.
-It opens the ledger read-only, makes every check of the page in the page's order, and exits with
-0 ok, 2 usage error, 4 TAMPERED or 5 internal failure, as `detrun verify` does.
+It makes every check of the page in the page's order, and exits as the page says.
 """
 import argparse
 import contextlib
@@ -245,8 +244,9 @@ class Verifier:
         kept = table in ("field", "leaf", "block")  # WITHOUT ROWID: this index is the table
         source = f"INDEXED BY sqlite_autoindex_{table}_1" if kept else "NOT INDEXED"
         query, count = f"SELECT {columns} FROM {table} {source} {rest}", 0
+        cursor = self.db.execute(query, values)
         try:
-            for count, row in enumerate(self.db.execute(query, values), 1):
+            for count, row in enumerate(cursor, 1):
                 yield row
         except SQLITE_ERRORS:  # Python looks one row ahead: it owes the one before the damage
             yield from self.db.execute(f"{query} LIMIT 1 OFFSET {count}", values)
@@ -376,7 +376,7 @@ class Verifier:
             raise Broken(name, "another value lies in the table that also holds it")
 
     def check_steps(self, number, step_count, secret, roots):
-        """The steps of a run against its roots; step_count None: unsealed. Returns the text."""
+        """The steps of a run against its roots; step_count None: unsealed. Returns the pieces."""
         pieces, leaves, count = [], [], 0
         for key, token, logits, margin, logprob, piece in self.rows(
                 "step", "key, token, logits, margin, logprob, piece",
@@ -392,7 +392,7 @@ class Verifier:
             count += 1
             if step_count is None:
                 continue
-            pieces.append(piece)
+            pieces += [struct.pack("<I", len(piece)), piece]
             leaves.append(step_leaf(secret, idx, token, logits, margin, logprob))
             if count % BLOCK_STEPS == 0 or count == step_count:
                 if not same(roots.get(block), tree(leaves)):

@@ -28,9 +28,6 @@ std::string_view stop_reason_name(StopReason reason);
 struct GenerateRequest {
   std::vector<std::int32_t> prompt_tokens;  ///< at least one, BOS included, fits the context
   std::optional<std::uint64_t> max_steps;   ///< nullopt: until an end token or a full context
-  /// Replay only: step i continues with forced_tokens[i] instead of the chosen token, and an end
-  /// token does not stop before the list is used up. Empty: the model's own choice.
-  std::vector<std::int32_t> forced_tokens;
 };
 
 /// Receives every step as it is chosen. Returning false ends the run with kSink after this step.

@@ -76,8 +76,9 @@ class ModelFile {
   virtual const std::string& path() const = 0;
   /// All bytes of the file, as mapped: what a digest of "the bytes used" covers.
   virtual std::span<const std::byte> bytes() const = 0;
-  /// Error kUsage when the file's size or time of change is no longer what it was when it was
-  /// opened (asked of the same descriptor): then the bytes used are not known to be one file.
+  /// Error kUsage when the file's size, time of modification or time of status change is no longer
+  /// what it was when it was opened (asked of the same descriptor): then the bytes used are not
+  /// known to be one file. Renaming, linking or replacing the file counts as a change.
   virtual void check_unchanged() const = 0;
   virtual std::uint32_t version() const = 0;
 

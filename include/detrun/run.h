@@ -64,8 +64,10 @@ struct RecordReport {
   std::string stop_reason;
 };
 
-/// Order of failure: options, ledger (opened before the model is loaded), model, prompt. A run that
-/// fails after it began is sealed as failed and the Error is thrown on.
+/// Runs a model and records the run. Order of failure: options, ledger (opened before the model is
+/// loaded), model, prompt, all of them Error kUsage; kInternal where memory, threads or the disk
+/// give out, kTampered for a damaged ledger. A run that fails after it began is sealed as failed
+/// and the Error is thrown on.
 RecordReport record(const RecordOptions& options, const std::atomic<bool>& cancel,
                     Observer& observer);
 
@@ -84,11 +86,11 @@ struct ReplayOptions {
 };
 
 struct ReplayRun {
-  std::string id;
-  std::int64_t number = 0;
+  std::string id;           ///< empty: no run answers to the selector
+  std::int64_t number = 0;  ///< 0: likewise
   Verdict verdict = Verdict::kInconclusive;
   std::string mode = "step";
-  bool complete = true;  ///< false: only the committed prefix of an interrupted run
+  bool complete = false;  ///< false: an interrupted run's committed prefix, or not known
   std::uint64_t steps_checked = 0;
   std::optional<std::uint64_t> first_logits_difference, first_token_difference;
   std::optional<std::int32_t> recorded_token, replayed_token;
@@ -103,26 +105,36 @@ struct ReplayReport {
   std::string reason;  ///< why there are no runs; otherwise empty
 };
 
+/// Executes recorded runs again. Error kUsage: options, no ledger at the path; kTampered: its
+/// database is damaged; kInternal: no backend can be started. What goes wrong in one run is that
+/// run's verdict.
 ReplayReport replay(const ReplayOptions& options, const std::atomic<bool>& cancel,
                     Observer& observer);
 Json replay_to_json(const ReplayReport& report);  ///< detrun.replay/1
 
 // ---- readers ------------------------------------------------------------------------------------
 
+/// Checks every seal. A damaged ledger is a finding. Error kUsage: no ledger at the path, a newer
+/// schema; kInternal: it cannot be read.
 VerifyReport verify(const std::string& ledger_path);
 Json verify_to_json(const VerifyReport& report);  ///< detrun.verify/1
 
-/// Heads of all runs, by number.
-std::vector<RunRecord> list_runs(const std::string& ledger_path);
-/// One run with its steps. Error kInconclusive when there is none.
+/// A run as the ledger holds it.
 struct ShowReport {
   RunRecord run;
-  std::optional<Sha256Digest> seal;
+  std::optional<Sha256Digest> seal;  ///< nullopt: running, interrupted, or not in a ledger
 };
+/// All runs by number, without their steps. Error kUsage: no ledger at the path, a newer schema;
+/// kTampered: its database is damaged.
+std::vector<ShowReport> list_runs(const std::string& ledger_path);
+/// One run with its steps. Error kInconclusive when no run answers to the selector; others as
+/// above.
 ShowReport show_run(const std::string& ledger_path, const std::string& selector);
-/// run_to_json with the seal.
+/// detrun.run/1: run_to_json with the seal, null where there is none. No errors.
 Json show_to_json(const ShowReport& report, bool with_steps);
 
+/// The stack document of the machine, the process and the backend that would run. Error kUsage: a
+/// backend that this build lacks or nobody knows; kInternal: its threads cannot be started.
 Json fingerprint(const EngineOptions& engine);
 
 /// What `--version` prints.
@@ -133,14 +145,17 @@ struct VersionReport {
   std::string numerics_profile;
   int numerics_version = 0, ledger_schema = 0, seal_version = 0;
 };
+/// Facts of the build. No errors.
 VersionReport version_report();
 
 struct TokenizeOptions {
   std::string model_path;
-  std::string text;
-  bool bos = false;
-  bool special = false;
+  std::string text;      ///< bytes as given
+  bool bos = false;      ///< a begin token comes first
+  bool special = false;  ///< control tokens spelled in the text are taken as such
 };
+/// Token ids of a text by the model's vocabulary. Error kUsage: a model file or vocabulary that
+/// cannot be used, a begin token that the vocabulary does not have.
 std::vector<std::int32_t> tokenize(const TokenizeOptions& options);
 
 }  // namespace detrun

@@ -113,7 +113,7 @@ Problem launch(Dim grid, Dim block, LaneOrder order, const std::function<void()>
   m.body = &body;
   m.fibers.resize(static_cast<std::size_t>(n_threads));
   for (Fiber& fiber : m.fibers) fiber.stack = std::make_unique<std::byte[]>(kStackBytes);
-  m.exchanges.resize(static_cast<std::size_t>((n_threads + kWarp - 1) / kWarp) * 2);
+  m.exchanges.resize((m.fibers.size() + kWarp - 1) / kWarp * 2);
   machine = &m;
   for (m.at.z = 0; m.at.z < grid.z; ++m.at.z) {
     for (m.at.y = 0; m.at.y < grid.y; ++m.at.y) {
@@ -161,7 +161,7 @@ std::uint32_t exchange_xor(std::uint32_t value, int mask, int kind) {
   // can be two rounds ahead.
   yield_to_scheduler();
   for (int i = 0; i < kWarp; ++i) {
-    const Fiber& other = m.fibers[static_cast<std::size_t>(first + i)];
+    const Fiber& other = m.fibers[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
     if (other.collectives != round && other.collectives != round + 1)
       fail("a warp collective that not all lanes reach");
     if (exchange.kinds[i] != kind) fail("different collectives in one warp");

@@ -17,6 +17,17 @@
 namespace detrun::cli {
 namespace {
 
+// A model is mapped: when another program cuts the file short, reading it raises SIGBUS, and there
+// is nothing to return to. Steps already committed stay; the next writer seals the run as
+// interrupted.
+extern "C" void on_mapping_cut(int) {
+  static constexpr char kText[] =
+      "detrun: error: the model file was cut short by another program while it was in use\n"
+      "  hint: restore the file, then run the command again\n";
+  [[maybe_unused]] const ssize_t written = ::write(2, kText, sizeof(kText) - 1);
+  ::_exit(2);
+}
+
 struct Parser {
   CLI::App root;
   CommonOptions common;
@@ -120,6 +131,8 @@ ExitCode run_command_line(std::span<const char* const> arguments, Console& conso
 
 void prepare_process() {
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, said like a full disk
+  ::signal(SIGBUS, on_mapping_cut);
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) != -1) continue;
     // The lowest free descriptor is `fd` itself, because those below it exist by now.

@@ -33,10 +33,11 @@ std::string prompt_of(const FieldMap& fields) {
   return tokens ? "(" + counted(tokens->size() / 4, "token") + ")" : "-";
 }
 
-std::string table_text(const std::vector<RunRecord>& runs) {
+std::string table_text(const std::vector<ShowReport>& runs) {
   Table table(
       {{"RUN", true}, {"ID"}, {"STARTED"}, {"STATUS"}, {"STEPS", true}, {"MODEL"}, {"PROMPT"}});
-  for (const RunRecord& run : runs) {
+  for (const ShowReport& report : runs) {
+    const RunRecord& run = report.run;
     const FieldMap& fields = run.fields;
     // An id is cut without an ellipsis: what is left is a selector.
     const std::string id = field_text(fields, field::id).value_or("-").substr(0, kIdWidth - 1);
@@ -50,10 +51,10 @@ std::string table_text(const std::vector<RunRecord>& runs) {
 }
 
 ExitCode run_list(const ListArguments& arguments, Session& session) {
-  const std::vector<RunRecord> runs = list_runs(arguments.ledger_path);
+  const std::vector<ShowReport> runs = list_runs(arguments.ledger_path);
   if (arguments.json) {
-    for (const RunRecord& run : runs) {
-      if (!session.console.write(run_to_json(run, false).dump() + "\n")) break;
+    for (const ShowReport& run : runs) {
+      if (!session.console.write(show_to_json(run, false).dump() + "\n")) break;
     }
   } else if (!runs.empty()) {
     session.console.write(table_text(runs));

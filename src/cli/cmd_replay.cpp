@@ -49,8 +49,9 @@ std::string difference(const ReplayRun& run) {
 std::string run_line(const ReplayRun& run, const Console& console) {
   const std::string verdict(verdict_name(run.verdict));
   std::string out = console.paint_out(verdict_color(run.verdict), verdict) + "  ";
-  if (run.number > 0) out += "run " + std::to_string(run.number) + " ";
-  out += "(" + shown(run.id) + "): ";
+  if (run.number > 0) {  // otherwise no run answers to the selector, which the reason names
+    out += "run " + std::to_string(run.number) + " (" + shown(run.id) + "): ";
+  }
   switch (run.verdict) {
     case Verdict::kReproduced:
       out += counted(run.steps_checked, "step") + ", every token and every logit hash equal";

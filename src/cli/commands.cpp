@@ -1,4 +1,5 @@
-// THE table of subcommands. A new one: cmd_x.cpp, one row here, one man page.
+// THE table of subcommands. A new one: cmd_x.cpp, one row here, one man page, the completions anew
+// (scripts/check_man.py --write).
 #include "cli/commands.h"
 
 #include <array>
@@ -11,13 +12,13 @@ constexpr std::array kCommands{
                 "-m MODEL (-p TEXT | -f FILE | - | --tokens IDS) [options]",
                 "  detrun record -m model.gguf -p 'Claim 17: water damage.' -n 64\n"
                 "  cat letter.txt | detrun record -m model.gguf --tag case=17 -\n",
-                "0 recorded, 2 bad input, 5 failed, 130 ended by Ctrl-C", build_record},
+                "0 recorded, 2 bad input, 5 failed, 130 ended by Ctrl-C or SIGTERM", build_record},
     CommandInfo{"replay", "execute recorded runs again and compare every step",
                 "(RUN... | --all) [options]",
                 "  detrun replay latest\n"
                 "  detrun replay --all --json > verdicts.json\n",
                 "0 REPRODUCED, 1 DIVERGED, 2 bad input, 3 INCONCLUSIVE,\n"
-                "  4 TAMPERED, 5 failed, 130 ended by Ctrl-C",
+                "  4 TAMPERED, 5 failed, 130 ended by Ctrl-C or SIGTERM",
                 build_replay},
     CommandInfo{"verify", "check the seals of a ledger, without any model", "[options]",
                 "  detrun verify\n"

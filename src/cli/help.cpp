@@ -94,7 +94,7 @@ std::string root_help(const CLI::App& root) {
       "  detrun replay latest\n"
       "\n"
       "Exit status: 0 ok or REPRODUCED, 1 DIVERGED, 2 usage, 3 INCONCLUSIVE,\n"
-      "  4 TAMPERED, 5 failed, 130 ended by Ctrl-C\n"
+      "  4 TAMPERED, 5 failed, 130 ended by Ctrl-C or SIGTERM\n"
       "Manual: man detrun\n";
   return out;
 }

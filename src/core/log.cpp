@@ -8,7 +8,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <array>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "detrun/error.h"
@@ -35,9 +37,15 @@ spdlog::level::level_enum to_spdlog(LogLevel level) {
 
 spdlog::sink_ptr open_file_sink(const std::string& path) {
   // Created here with mode 0600: spdlog would leave the mode to the umask.
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
   if (fd < 0) throw_usage("cannot open the log file '" + path + "' for writing");
+  std::array<char, 16> start{};
+  const ssize_t got = ::pread(fd, start.data(), start.size(), 0);
   ::close(fd);
+  // A slip of the hand must not append log lines to the evidence or to a model.
+  const std::string_view first(start.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  if (first.starts_with("SQLite format 3") || first.starts_with("GGUF"))
+    throw_usage("the log file '" + path + "' is a ledger or a model, which a log would destroy");
   try {
     return std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
   } catch (const spdlog::spdlog_ex& error) {

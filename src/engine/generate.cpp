@@ -18,10 +18,10 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "logits are hashed as they lie in memory: little-endian hosts only");
 
-void check_ids(const std::vector<std::int32_t>& ids, const char* what, std::uint32_t n_vocab) {
+void check_ids(const std::vector<std::int32_t>& ids, std::uint32_t n_vocab) {
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0 && static_cast<std::uint32_t>(ids[i]) < n_vocab) continue;
-    throw_usage(std::string(what) + " " + std::to_string(i) + " is id " + std::to_string(ids[i]) +
+    throw_usage("prompt token " + std::to_string(i) + " is id " + std::to_string(ids[i]) +
                 ", the model's vocabulary has ids 0 to " + std::to_string(n_vocab - 1));
   }
 }
@@ -37,8 +37,7 @@ void check_request(const GenerateRequest& request, const Context& context, const
                     std::to_string(context.n_ctx()),
                 "use a larger --ctx or a shorter prompt");
   }
-  check_ids(request.prompt_tokens, "prompt token", model.spec().n_vocab);
-  check_ids(request.forced_tokens, "recorded token", model.spec().n_vocab);
+  check_ids(request.prompt_tokens, model.spec().n_vocab);
 }
 
 /// One forward whose errors name the step that could not be computed.
@@ -120,16 +119,12 @@ StopReason generate(Context& context, const Model& model, const Tokenizer& token
   for (std::uint64_t index = 0;; ++index) {
     choose_step(logits, index, step);
     step.piece = pieces.next(step.token);
-
-    const bool is_forced = index < request.forced_tokens.size();
-    const std::int32_t next = is_forced ? request.forced_tokens[index] : step.token;
-    const bool list_used_up = index + 1 >= request.forced_tokens.size();
     if (!sink.on_step(step)) return StopReason::kSink;
-    if (list_used_up && tokenizer.is_end(next)) return StopReason::kEnd;
+    if (tokenizer.is_end(step.token)) return StopReason::kEnd;
     if (request.max_steps && index + 1 >= *request.max_steps) return StopReason::kLength;
     if (cancel.load(std::memory_order_relaxed)) return StopReason::kCancelled;
     if (context.position() >= context.n_ctx()) return StopReason::kContext;
-    forward_for_step(context, std::span(&next, 1), logits, index + 1);
+    forward_for_step(context, std::span(&step.token, 1), logits, index + 1);
   }
 }
 

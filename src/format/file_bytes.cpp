@@ -106,6 +106,10 @@ Pages read_pages(const std::string& path, const FileDescriptor& fd, std::size_t 
   return pages;
 }
 
+bool same_time(const timespec& a, const timespec& b) {
+  return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
 }  // namespace
 
 FileDescriptor::~FileDescriptor() {
@@ -138,9 +142,15 @@ void FileBytes::check_unchanged() const {
                     " bytes when opened, " + std::to_string(now.st_size) + " bytes now",
                 hint);
   }
-  if (now.st_mtim.tv_sec != opened_.st_mtim.tv_sec ||
-      now.st_mtim.tv_nsec != opened_.st_mtim.tv_nsec) {
+  if (!same_time(now.st_mtim, opened_.st_mtim)) {
     throw_usage(path_ + ": changed while in use: written to since it was opened", hint);
+  }
+  // The time of modification can be set back, this one cannot: what hides behind it is unknown.
+  if (!same_time(now.st_ctim, opened_.st_ctim)) {
+    throw_usage(path_ +
+                    ": changed while in use: written to, renamed, replaced or given other "
+                    "attributes since it was opened",
+                hint);
   }
 }
 

@@ -52,7 +52,9 @@ class FileBytes {
 
   /// At least one byte, page-aligned, read-only.
   std::span<const std::byte> bytes() const { return pages_.span(); }
-  /// Error kUsage when size or modification time differ from those at the time of opening.
+  /// Error kUsage when size, time of modification or time of status change differ from those at
+  /// the time of opening. The last one cannot be set by anybody; it moves with a new name, a new
+  /// link and other attributes too, and such a file is refused: nobody knows what else happened.
   void check_unchanged() const;
 
  private:

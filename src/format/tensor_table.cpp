@@ -126,8 +126,20 @@ void TensorTable::bind(std::span<const std::byte> file, std::uint64_t infos_end,
   }
 }
 
+void TensorTable::check_fits(std::uint32_t index, std::uint64_t data_bytes) const {
+  const Place& place = places_[index];
+  if (place.offset <= data_bytes && place.size <= data_bytes - place.offset) return;
+  refuse_tensor(tensors_[index].name,
+                "does not fit: " + std::to_string(place.size) + " bytes at offset " +
+                    std::to_string(place.offset) + " of a data section of " +
+                    std::to_string(data_bytes) + " bytes",
+                "the file is cut short or damaged: compare its size and checksum with the source");
+}
+
 void TensorTable::check_layout(const std::vector<std::uint32_t>& by_offset,
                                std::uint64_t data_bytes, std::uint64_t alignment) const {
+  // What does not fit is named before the hole that a wrong offset leaves elsewhere.
+  for (const std::uint32_t index : by_offset) check_fits(index, data_bytes);
   std::uint64_t end = 0;  // of the bytes owned so far, in the data section
   std::string_view owner;
   for (const std::uint32_t index : by_offset) {
@@ -136,13 +148,6 @@ void TensorTable::check_layout(const std::vector<std::uint32_t>& by_offset,
     const std::string at = "at offset " + std::to_string(place.offset);
     if (place.offset % alignment != 0) {
       refuse_tensor(name, at + ", no multiple of the alignment " + std::to_string(alignment));
-    }
-    if (place.offset > data_bytes || place.size > data_bytes - place.offset) {
-      refuse_tensor(name,
-                    "does not fit: " + std::to_string(place.size) + " bytes " + at +
-                        " of a data section of " + std::to_string(data_bytes) + " bytes",
-                    "the file is cut short or damaged: compare its size and checksum with the "
-                    "source");
     }
     if (place.offset < end) {
       refuse_tensor(name, at + " overlaps tensor '" + std::string(owner) + "', which ends at " +

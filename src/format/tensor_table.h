@@ -38,6 +38,7 @@ class TensorTable {
   void parse_one(ByteReader& reader, std::uint64_t index);
   std::uint64_t checked_bytes(const TensorInfo& tensor) const;
   void sort_and_refuse_duplicates();
+  void check_fits(std::uint32_t index, std::uint64_t data_bytes) const;
   void check_layout(const std::vector<std::uint32_t>& by_offset, std::uint64_t data_bytes,
                     std::uint64_t alignment) const;
   [[noreturn]] void refuse_tensor(std::string_view name, const std::string& message,

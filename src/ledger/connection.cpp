@@ -50,6 +50,15 @@ std::int64_t file_size(const std::string& path) {
   return info.st_size;
 }
 
+/// A second name has a second -wal and a second lock file: two writers would not see each other.
+void refuse_hard_links(const std::string& real, const std::string& path) {
+  struct stat info {};
+  if (::stat(real.c_str(), &info) != 0 || info.st_nlink <= 1) return;
+  throw_usage("ledger " + quoted(path) + " has " + std::to_string(info.st_nlink) +
+                  " names (hard links); recording through two of them would damage it",
+              "Remove the other names, or copy the ledger and record into the copy.");
+}
+
 /// SQLite creates files with the umask applied; a ledger is nobody else's to read, so it comes
 /// first.
 void create_file(const std::string& path) {
@@ -204,6 +213,7 @@ Connection Connection::for_recording(const std::string& path) {
   if (::access(real.c_str(), W_OK) != 0)
     throw_usage("ledger " + quoted(path) + " cannot be written: " + std::strerror(errno),
                 "Choose another place with --ledger FILE.");
+  refuse_hard_links(real, path);
   if (::access(folder_of(real).c_str(), W_OK | X_OK) != 0)
     throw_usage(
         "the folder of ledger " + quoted(path) + " cannot be written: " + std::strerror(errno),
@@ -223,6 +233,9 @@ Connection Connection::for_recording(const std::string& path) {
     connection.write([&] {
       if (check_header(connection.db()) == FileKind::kEmpty) create_schema(connection.db());
     });
+    // So that a copy of the file alone is a ledger without runs, and not an empty file.
+    sqlite3_wal_checkpoint_v2(connection.db().get(), nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                              nullptr);
     require_guards(connection.db());
   }
   return connection;
@@ -272,7 +285,17 @@ Connection::~Connection() {
                 sqlite3_errstr(code) + "): keep both files together");
 }
 
+/// What is written to a file that lost its name is lost when the last descriptor closes.
+void Connection::require_in_place() const {
+  int moved = 0;
+  const int code = sqlite3_file_control(db_.get(), nullptr, SQLITE_FCNTL_HAS_MOVED, &moved);
+  if (code != SQLITE_OK || moved == 0) return;
+  throw_internal("ledger " + quoted(path()) + " was moved, replaced or deleted while it was in use",
+                 "What was recorded is in the file that had this name; find it, or record again.");
+}
+
 void Connection::write(const std::function<void()>& work) const {
+  require_in_place();
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(kBusyMs);
   for (;;) {
     try {

@@ -35,6 +35,8 @@ class Connection {
 
  private:
   Connection(Db db, std::unique_ptr<LockFile> locks, bool recording);
+  /// Error kInternal when the file no longer has the name it was opened by.
+  void require_in_place() const;
 
   Db db_;
   std::unique_ptr<LockFile> locks_;

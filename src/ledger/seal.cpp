@@ -101,9 +101,14 @@ std::vector<Sha256Digest> StepTree::blocks() const {
   return all;
 }
 
+void append_piece(std::string& pieces, std::string_view piece) {
+  append_le(pieces, piece.size(), 4);
+  pieces += piece;
+}
+
 void RunContent::add_step(const StepRecord& step) {
   steps.add(step_leaf(secret, step));
-  text += step.piece;
+  append_piece(pieces, step.piece);
 }
 
 Sha256Digest make_seal(std::string_view run_id, std::uint64_t step_count,
@@ -120,7 +125,7 @@ Sha256Digest make_seal(std::string_view run_id, std::uint64_t step_count,
 
 SealedRun seal_content(const RunContent& content) {
   FieldMap all = content.fields;
-  all.emplace(field::text, Blob{content.text});
+  all.emplace(field::text, Blob{content.pieces});
   all.emplace(kSecretLeaf, to_blob(content.secret));
   SealedRun sealed;
   std::vector<Sha256Digest> hashes;

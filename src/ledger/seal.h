@@ -53,13 +53,17 @@ class StepTree {
   std::uint64_t size_ = 0;
 };
 
+/// Appends a step's text as the leaf of `text` holds it: u32le(length) | piece, so that moving
+/// bytes from one step's piece to the next one's is another value.
+void append_piece(std::string& pieces, std::string_view piece);
+
 /// Everything a run is sealed from.
 struct RunContent {
   std::string id;
   RunSecret secret{};
   FieldMap fields;  ///< rows of the field table: neither text nor secret
   StepTree steps;
-  std::string text;  ///< the pieces, joined
+  std::string pieces;  ///< append_piece of every step
 
   void add_step(const StepRecord& step);
 };

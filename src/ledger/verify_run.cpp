@@ -28,7 +28,7 @@ class RunChecker {
     if (!check_secret_row() || !check_leaf(kSecretLeaf, to_blob(*secret_))) return;
     if (!check_fields()) return;
     const auto count = std::get<std::int64_t>(*values_.find(field::step_count)->second);
-    if (!check_steps(count) || !check_leaf(field::text, Blob{text_})) return;
+    if (!check_steps(count) || !check_leaf(field::text, Blob{pieces_})) return;
     check_seal(static_cast<std::uint64_t>(count));
   }
 
@@ -49,7 +49,7 @@ class RunChecker {
   Values values_;
   Leaves leaves_;
   Blocks blocks_;
-  std::string text_;
+  std::string pieces_;
 
   /// Always false, so that a check can end with it.
   bool broken(std::string_view field, const std::string& why) {
@@ -206,7 +206,7 @@ class RunChecker {
       if (index != expected) return step_missing(expected);
       if (!reader.step()) return broken(block_of(index), shown + " holds a value no step can have");
       if (!count) continue;
-      text_ += reader.step()->piece;
+      append_piece(pieces_, reader.step()->piece);
       block.push_back(step_leaf(*secret_, *reader.step()));
       const bool last = static_cast<std::int64_t>(index) + 1 == *count;
       if (block.size() < kBlockSteps && !last) continue;

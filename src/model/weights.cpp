@@ -91,8 +91,13 @@ void bind_tensor(const TensorRow<Owner>& row, const std::string& name, const Mod
   const TensorInfo* tensor = file.find_tensor(name);
   DETRUN_CHECK(tensor != nullptr);
   if (row.matrix != nullptr) {
-    owner.*row.matrix = backend.load_weight(
-        {tensor->name, tensor->type, tensor->row_elems(), tensor->n_rows(), tensor->data});
+    try {
+      owner.*row.matrix = backend.load_weight(
+          {tensor->name, tensor->type, tensor->row_elems(), tensor->n_rows(), tensor->data});
+    } catch (const Error& error) {  // a backend knows tensors, not files
+      if (error.kind() != ExitCode::kUsage) throw;
+      throw_usage(file.path() + ": " + error.what(), error.hint());
+    }
     return;
   }
   if (const auto bad = first_non_finite(tensor->type, tensor->data)) {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "run/start_thread.h"
+
 namespace detrun {
 namespace {
 
@@ -14,7 +16,8 @@ constexpr std::chrono::milliseconds kProgressEvery{100};
 }  // namespace
 
 BytesDigest::BytesDigest(std::span<const std::byte> bytes) : bytes_(bytes) {
-  result_ = std::async(std::launch::async, [this] { return run(); });
+  result_ =
+      start_thread([this] { return std::async(std::launch::async, [this] { return run(); }); });
 }
 
 BytesDigest::~BytesDigest() {

@@ -15,7 +15,7 @@ namespace detrun {
 
 class BytesDigest {
  public:
-  /// Starts at once. `bytes` outlives the object.
+  /// Starts at once. `bytes` outlives the object. Error kInternal when no thread can be started.
   explicit BytesDigest(std::span<const std::byte> bytes);
   ~BytesDigest();
   BytesDigest(const BytesDigest&) = delete;

@@ -1,64 +1,80 @@
 // See late_facts.h.
 #include "run/late_facts.h"
 
+#include <charconv>
 #include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <tuple>
 
 #include "detrun/host.h"
+#include "run/start_thread.h"
 
 namespace detrun {
 namespace {
 
-int hex_digit(char c) { return c <= '9' ? c - '0' : c - 'a' + 10; }
-
-Blob blob_of_hex(const std::string& hex) {
+/// The digest's 32 bytes, or nothing where there is a reason instead.
+std::optional<Blob> blob_of_hex(std::string_view hex) {
+  constexpr std::size_t kBytes = std::tuple_size_v<Sha256Digest>;
+  if (hex.size() != 2 * kBytes) return std::nullopt;
   Blob blob;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    blob.bytes += static_cast<char>(hex_digit(hex[i]) * 16 + hex_digit(hex[i + 1]));
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
+    unsigned value = 0;
+    const char* end = hex.data() + i + 2;
+    if (std::from_chars(hex.data() + i, end, value, 16).ptr != end) return std::nullopt;
+    blob.bytes += static_cast<char>(value);
   }
   return blob;
 }
 
 }  // namespace
 
-LateFacts::LateFacts(std::span<const std::byte> model_bytes) : model_(model_bytes) {
-  host_ = std::async(std::launch::async, [] {
-    return Host{program_sha256(), digest_loaded_objects().canonical()};
-  });
+LateFacts::LateFacts(const ModelFile& model) : file_(model), model_(model.bytes()) {
+  host_ = start_thread([] { return std::async(std::launch::async, find_host); });
 }
 
-FieldMap LateFacts::to_fields(const Host& host) {
-  FieldMap fields;
-  fields.emplace(field::stack_objects, host.objects);
-  if (!host.program_sha256.empty()) {
-    fields.emplace(field::tool_binary_sha256, blob_of_hex(host.program_sha256));
-  }
-  return fields;
+/// The first loaded object is the program itself: one reading of its file serves both fields.
+LateFacts::Host LateFacts::find_host() {
+  const Json objects = digest_loaded_objects();
+  const JsonObject& members = objects.as_object();
+  return {members.empty() ? std::string() : members.front().second.as_string(),
+          objects.canonical()};
 }
+
+/// Nothing may have written to the file before its digest stands in the run.
+void LateFacts::take_model(Observer& observer, FieldMap& fields) {
+  model_taken_ = true;
+  const Sha256Digest digest = *model_.wait(observer, nullptr);
+  file_.check_unchanged();
+  fields.emplace(field::model_sha256, to_blob(digest));
+}
+
+void LateFacts::take_host(FieldMap& fields) {
+  host_taken_ = true;
+  const Host host = host_.get();
+  fields.emplace(field::stack_objects, host.objects);
+  if (const auto blob = blob_of_hex(host.program_sha256)) {
+    fields.emplace(field::tool_binary_sha256, *blob);
+  }
+}
+
+// The model comes first: when it throws, the host's facts are still to be had.
 
 FieldMap LateFacts::take_ready() {
   FieldMap fields;
+  Observer nobody;
+  if (!model_taken_ && model_.ready()) take_model(nobody, fields);
   if (!host_taken_ && host_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    host_taken_ = true;
-    fields = to_fields(host_.get());
-  }
-  if (!model_taken_ && model_.ready()) {
-    model_taken_ = true;
-    Observer nobody;
-    fields.emplace(field::model_sha256, to_blob(*model_.wait(nobody, nullptr)));
+    take_host(fields);
   }
   return fields;
 }
 
 FieldMap LateFacts::wait_rest(Observer& observer) {
   FieldMap fields;
-  if (!host_taken_) {
-    host_taken_ = true;
-    fields = to_fields(host_.get());
-  }
-  if (!model_taken_) {
-    model_taken_ = true;
-    fields.emplace(field::model_sha256, to_blob(*model_.wait(observer, nullptr)));
-  }
+  if (!model_taken_) take_model(observer, fields);
+  if (!host_taken_) take_host(fields);
   return fields;
 }
 

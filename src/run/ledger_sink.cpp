@@ -3,7 +3,10 @@
 #include "run/ledger_sink.h"
 
 #include <chrono>
+#include <cstddef>
 #include <utility>
+
+#include "run/start_thread.h"
 
 namespace detrun {
 namespace {
@@ -12,11 +15,19 @@ namespace {
 /// batches stay within the 100 ms of the manual.
 constexpr std::chrono::milliseconds kGatherTime{60};
 
+/// Room for the steps of a batch. Faster models grow it once.
+constexpr std::size_t kBatchSteps = 256;
+
 }  // namespace
 
 LedgerSink::LedgerSink(const Ledger& ledger, std::unique_ptr<RunWriter> writer)
     : ledger_(ledger), writer_(std::move(writer)) {
-  thread_ = std::thread([this] { write_loop(); });
+  queued_steps_.reserve(kBatchSteps);
+}
+
+void LedgerSink::start(Observer& observer) {
+  thread_ = start_thread([this] { return std::thread([this] { write_loop(); }); });
+  observer.on_run_started(writer_->number(), writer_->id());
 }
 
 LedgerSink::~LedgerSink() {
@@ -51,24 +62,26 @@ void LedgerSink::flush() {
   std::unique_lock lock(mutex_);
   hurry_ = true;
   wake_.notify_all();
-  idle_.wait(lock, [&] {
-    return error_ || (queued_steps_.empty() && queued_fields_.empty() && !writing_);
-  });
+  idle_.wait(lock, [&] { return error_ || (nothing_queued() && !writing_); });
   hurry_ = false;
   throw_if_failed();
 }
 
 void LedgerSink::write_loop() {
+  // The two vectors change places with each batch, so that queueing a step allocates nothing but
+  // its piece.
+  std::vector<StepRecord> steps;
+  FieldMap fields;
   std::unique_lock lock(mutex_);
+  steps.reserve(queued_steps_.capacity());
   for (;;) {
-    wake_.wait(lock,
-               [&] { return stopping_ || !queued_steps_.empty() || !queued_fields_.empty(); });
-    if (queued_steps_.empty() && queued_fields_.empty()) return;
+    wake_.wait(lock, [&] { return stopping_ || !nothing_queued(); });
+    if (nothing_queued()) return;
     // A fact known late decides whether the run can be replayed after a kill: it does not wait.
     wake_.wait_for(lock, kGatherTime,
                    [&] { return stopping_ || hurry_ || !queued_fields_.empty(); });
-    const std::vector<StepRecord> steps = std::exchange(queued_steps_, {});
-    const FieldMap fields = std::exchange(queued_fields_, {});
+    steps.swap(queued_steps_);
+    fields.swap(queued_fields_);
     writing_ = true;
     lock.unlock();
     std::exception_ptr failure;
@@ -77,6 +90,8 @@ void LedgerSink::write_loop() {
     } catch (...) {
       failure = std::current_exception();
     }
+    steps.clear();
+    fields.clear();
     lock.lock();
     writing_ = false;
     if (failure) error_ = failure;
@@ -98,6 +113,7 @@ std::optional<Sha256Digest> LedgerSink::finish(const FieldMap& end_fields) {
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
   throw_if_failed();
+  commit(queued_fields_, queued_steps_);  // empty unless the thread could not be started
   return writer_->finish(end_fields);
 }
 

@@ -18,12 +18,14 @@ namespace detrun {
 class LedgerSink final : public RunStore {
  public:
   /// `ledger` is used by `result` and outlives the object; the writer is this object's alone.
+  /// Without `start` everything is committed by `finish`.
   LedgerSink(const Ledger& ledger, std::unique_ptr<RunWriter> writer);
   /// Commits what is queued as far as that works. A run that was not finished stays unsealed.
   ~LedgerSink() override;
   LedgerSink(const LedgerSink&) = delete;
   LedgerSink& operator=(const LedgerSink&) = delete;
 
+  void start(Observer& observer) override;
   void add_fields(const FieldMap& fields) override;
   void add_step(const StepRecord& step) override;
   void flush() override;
@@ -33,6 +35,7 @@ class LedgerSink final : public RunStore {
  private:
   void write_loop();
   void commit(const FieldMap& fields, const std::vector<StepRecord>& steps);
+  bool nothing_queued() const { return queued_steps_.empty() && queued_fields_.empty(); }
   void throw_if_failed();
 
   const Ledger& ledger_;

@@ -2,7 +2,6 @@
 #include "run/loaded_model.h"
 
 #include <algorithm>
-#include <new>
 
 #include "detrun/error.h"
 
@@ -40,12 +39,7 @@ std::optional<KvType> kv_type_by_name(std::string_view name) {
 
 std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
                                       KvType kv_type) {
-  try {
-    return Context::create(model, backend, n_ctx, kv_type, std::min(n_ctx, kPrefillRows));
-  } catch (const std::bad_alloc&) {
-    throw_internal("out of memory for a context of " + std::to_string(n_ctx) + " tokens",
-                   "give a smaller --ctx");
-  }
+  return Context::create(model, backend, n_ctx, kv_type, std::min(n_ctx, kPrefillRows));
 }
 
 }  // namespace detrun

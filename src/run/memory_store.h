@@ -10,6 +10,7 @@ class MemoryStore final : public RunStore {
   /// Adds an id (UUIDv7) to the fields.
   explicit MemoryStore(FieldMap start_fields);
 
+  void start(Observer&) override {}
   void add_fields(const FieldMap& fields) override;
   void add_step(const StepRecord& step) override;
   void flush() override {}

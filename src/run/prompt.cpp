@@ -8,15 +8,15 @@
 
 namespace detrun {
 
-std::vector<std::int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
-                                        bool bos) {
+std::vector<std::int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text, bool bos,
+                                        bool special) {
   std::vector<std::int32_t> tokens;
   if (bos) {
     const std::optional<std::int32_t> id = tokenizer.bos();
-    if (!id) throw_usage("the model's vocabulary has no begin token", "leave out --bos");
+    DETRUN_CHECK(id.has_value());
     tokens.push_back(*id);
   }
-  const std::vector<std::int32_t> ids = tokenizer.encode(text, /*parse_special=*/false);
+  const std::vector<std::int32_t> ids = tokenizer.encode(text, special);
   tokens.insert(tokens.end(), ids.begin(), ids.end());
   return tokens;
 }
@@ -45,7 +45,7 @@ Prompt prepare_prompt(const RecordOptions& options, const Tokenizer& tokenizer) 
     return prompt;
   }
   prompt.bos = tokenizer.adds_bos() && tokenizer.bos().has_value();
-  prompt.tokens = encode_prompt(tokenizer, options.prompt, prompt.bos);
+  prompt.tokens = encode_prompt(tokenizer, options.prompt, prompt.bos, false);
   if (prompt.tokens.empty()) {
     throw_usage("the prompt is empty and this model adds no begin token: nothing to start from",
                 "give a prompt, or --tokens with at least one id");

@@ -15,10 +15,10 @@ struct Prompt {
   bool bos = false;                  ///< a begin token was put first
 };
 
-/// Tokens of a text, a begin token first when `bos`. Control tokens spelled in it stay text. Error
-/// kUsage when a begin token is asked for and the vocabulary has none.
-std::vector<std::int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text,
-                                        bool bos);
+/// Tokens of a text, a begin token first when `bos`; the caller knows that the vocabulary has one.
+/// Control tokens spelled in it stay text unless `special`; those of a run always do.
+std::vector<std::int32_t> encode_prompt(const Tokenizer& tokenizer, std::string_view text, bool bos,
+                                        bool special);
 
 /// The tokens of `options`: given ones as they are, else those of the text. Error kUsage: an id out
 /// of the vocabulary (index and id named), nothing at all to start from.

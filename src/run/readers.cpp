@@ -1,6 +1,7 @@
 // The use cases that read: verify, list, show, fingerprint, tokenize; and the JSON documents of
 // replay and verify. A ledger may hold anybody's bytes: every string from it passes Json::bytes.
 #include <string>
+#include <utility>
 
 #include "detrun/error.h"
 #include "detrun/host.h"
@@ -18,7 +19,7 @@ Json or_null(const std::optional<T>& value) {
 
 Json replay_run_to_json(const ReplayRun& run) {
   Json out = Json::object();
-  out.set("id", Json::bytes(run.id));
+  out.set("id", run.id.empty() ? Json() : Json::bytes(run.id));
   out.set("number", run.number == 0 ? Json() : Json(run.number));
   out.set("verdict", verdict_name(run.verdict));
   out.set("mode", run.mode);
@@ -91,11 +92,15 @@ Json verify_to_json(const VerifyReport& report) {
   return out;
 }
 
-std::vector<RunRecord> list_runs(const std::string& ledger_path) {
+std::vector<ShowReport> list_runs(const std::string& ledger_path) {
   const std::unique_ptr<Ledger> ledger = Ledger::open_for_reading(ledger_path);
-  std::vector<RunRecord> runs;
+  std::vector<ShowReport> runs;
   for (const RunRef& ref : ledger->runs()) {
-    runs.push_back(ledger->read(ref.number, /*with_steps=*/false));
+    // The run before its seal: a run sealed in between is then shown as it was, never half of it.
+    RunRecord run = ledger->read(ref.number, /*with_steps=*/false);
+    std::optional<Sha256Digest> seal;
+    if (run.sealed) seal = ledger->seal(ref.number);
+    runs.push_back({std::move(run), seal});
   }
   return runs;
 }
@@ -123,18 +128,11 @@ Json fingerprint(const EngineOptions& engine) {
 std::vector<std::int32_t> tokenize(const TokenizeOptions& options) {
   const std::unique_ptr<ModelFile> file = ModelFile::open(options.model_path);
   const std::unique_ptr<Tokenizer> tokenizer = Tokenizer::create(*file);
-  std::vector<std::int32_t> ids;
-  if (options.bos) {
-    const std::optional<std::int32_t> bos = tokenizer->bos();
-    if (!bos) {
-      throw_usage("the vocabulary of " + options.model_path + " has no begin token",
-                  "leave out --bos");
-    }
-    ids.push_back(*bos);
+  if (options.bos && !tokenizer->bos()) {
+    throw_usage("the vocabulary of " + options.model_path + " has no begin token",
+                "leave out --bos");
   }
-  const std::vector<std::int32_t> text = tokenizer->encode(options.text, options.special);
-  ids.insert(ids.end(), text.begin(), text.end());
-  return ids;
+  return encode_prompt(*tokenizer, options.text, options.bos, options.special);
 }
 
 }  // namespace detrun

@@ -52,8 +52,7 @@ void check_options(const RecordOptions& options) {
     throw_usage("unknown type of the KV cache '" + options.kv + "'", "known are f16 and f32");
   }
   if (options.numerics == "cublas") {
-    throw_usage("numerics cublas needs a CUDA backend, which this build does not have",
-                "use --numerics portable");
+    throw_usage("numerics cublas is not supported yet", "use --numerics portable");
   }
   if (options.numerics != kNumericsProfile) {
     throw_usage("unknown numerics profile '" + options.numerics + "'",
@@ -116,25 +115,15 @@ class Recording {
   Recording(RunStore& store, LateFacts& late, Observer& observer)
       : store_(store), late_(late), observer_(observer), steps_(store, late, observer) {}
 
+  /// Everything that can go wrong in a run that was entered goes wrong in here.
   RecordReport run(Context& context, const LoadedModel& model, const GenerateRequest& request,
                    const std::atomic<bool>& cancel) {
     RecordReport report;
     report.prompt_tokens = request.prompt_tokens.size();
     try {
-      const StopReason reason = generate(context, *model.model, *model.tokenizer, request, cancel,
-                                         steps_, [&](std::uint64_t done, std::uint64_t total) {
-                                           store_.add_fields(late_.take_ready());
-                                           observer_.on_progress("prefill", done, total, "tokens");
-                                         });
-      report.prefill_s = std::chrono::duration<double>(steps_.first_step_at() - started_).count();
-      report.decode_s = seconds_since(steps_.first_step_at());
-      report.stop_reason = stop_reason_name(reason);
-      const bool whole = reason == StopReason::kEnd || reason == StopReason::kLength ||
-                         reason == StopReason::kContext;
-      store_.flush();  // what the disk refuses is known before anything else is waited for
-      store_.add_fields(late_.wait_rest(observer_));
-      model.file->check_unchanged();  // else the digest may not be of the bytes used
-      report.seal = seal(whole ? "finished" : "cancelled", report.stop_reason, {});
+      store_.start(observer_);
+      observer_.on_prompt(model.tokenizer->decode(request.prompt_tokens));
+      run_to_end(context, model, request, cancel, report);
     } catch (const Error& error) {
       seal_failed(error.what());
       throw;
@@ -148,6 +137,24 @@ class Recording {
   }
 
  private:
+  void run_to_end(Context& context, const LoadedModel& model, const GenerateRequest& request,
+                  const std::atomic<bool>& cancel, RecordReport& report) {
+    const StopReason reason = generate(context, *model.model, *model.tokenizer, request, cancel,
+                                       steps_, [&](std::uint64_t done, std::uint64_t total) {
+                                         store_.add_fields(late_.take_ready());
+                                         observer_.on_progress("prefill", done, total, "tokens");
+                                       });
+    report.prefill_s = std::chrono::duration<double>(steps_.first_step_at() - started_).count();
+    report.decode_s = seconds_since(steps_.first_step_at());
+    report.stop_reason = stop_reason_name(reason);
+    const bool whole = reason == StopReason::kEnd || reason == StopReason::kLength ||
+                       reason == StopReason::kContext;
+    store_.flush();  // what the disk refuses is known before anything else is waited for
+    store_.add_fields(late_.wait_rest(observer_));
+    model.file->check_unchanged();  // after the last use of the bytes
+    report.seal = seal(whole ? "finished" : "cancelled", report.stop_reason, {});
+  }
+
   std::optional<Sha256Digest> seal(const std::string& status, const std::string& stop_reason,
                                    const std::string& error) {
     store_.add_fields(late_.wait_rest(observer_));
@@ -180,14 +187,9 @@ class Recording {
   Clock::time_point started_ = Clock::now();
 };
 
-std::unique_ptr<RunStore> open_store(Ledger* ledger, FieldMap fields, Observer& observer) {
+std::unique_ptr<RunStore> open_store(Ledger* ledger, FieldMap fields) {
   if (ledger == nullptr) return std::make_unique<MemoryStore>(std::move(fields));
-  std::unique_ptr<RunWriter> writer = ledger->begin_run(fields);
-  const std::int64_t number = writer->number();
-  const std::string id = writer->id();
-  auto sink = std::make_unique<LedgerSink>(*ledger, std::move(writer));
-  observer.on_run_started(number, id);
-  return sink;
+  return std::make_unique<LedgerSink>(*ledger, ledger->begin_run(fields));
 }
 
 }  // namespace
@@ -201,7 +203,7 @@ RecordReport record(const RecordOptions& options, const std::atomic<bool>& cance
   const Clock::time_point load_started = Clock::now();
   LoadedModel model;
   model.file = ModelFile::open(options.model_path);
-  LateFacts late(model.file->bytes());
+  LateFacts late(*model.file);
   const std::unique_ptr<Backend> backend = open_backend(options.engine);
   model.bind(*backend);
   const double load_s = seconds_since(load_started);
@@ -213,11 +215,10 @@ RecordReport record(const RecordOptions& options, const std::atomic<bool>& cance
   const std::unique_ptr<Context> context =
       open_context(*model.model, *backend, n_ctx, *kv_type_by_name(options.kv));
 
-  const std::unique_ptr<RunStore> store = open_store(
-      ledger.get(), start_fields(options, model, backend->info(), prompt, n_ctx), observer);
-  observer.on_prompt(model.tokenizer->decode(prompt.tokens));
+  const std::unique_ptr<RunStore> store =
+      open_store(ledger.get(), start_fields(options, model, backend->info(), prompt, n_ctx));
   Recording recording(*store, late, observer);
-  RecordReport report = recording.run(*context, model, {prompt.tokens, options.n, {}}, cancel);
+  RecordReport report = recording.run(*context, model, {prompt.tokens, options.n}, cancel);
   report.load_s = load_s;
   return report;
 }

@@ -7,6 +7,7 @@
 
 #include "detrun/error.h"
 #include "detrun/run.h"
+#include "detrun/text.h"
 #include "run/model_cache.h"
 #include "run/replay_one.h"
 
@@ -45,9 +46,8 @@ Selection select(const ReplayOptions& options, const Ledger& ledger) {
     const std::optional<RunRef> ref = ledger.resolve(selector);
     if (!ref) {
       ReplayRun missing;
-      missing.id = selector;
-      missing.complete = false;
-      missing.reason = "no such run in " + ledger.path() + "; detrun list shows what it holds";
+      missing.reason = "no run '" + escape_for_terminal(selector) + "' in " + ledger.path() +
+                       "; detrun list shows what it holds";
       selection.not_found.push_back(std::move(missing));
     } else if (std::none_of(selection.runs.begin(), selection.runs.end(),
                             [&](const RunRef& run) { return run.number == ref->number; })) {

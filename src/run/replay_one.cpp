@@ -169,6 +169,12 @@ class OneReplay {
     const auto ids = tokens ? blob_to_tokens(*tokens) : std::nullopt;
     if (!ids || ids->empty()) return unknown("the run's prompt tokens are not in the ledger");
     recorded_.prompt_tokens = *ids;
+    const auto document = field_text(fields, field::stack_document);
+    const auto digest = field_blob(fields, field::stack_digest);
+    if (document && digest && *digest != to_blob(sha256(*document)).bytes) {
+      give(Verdict::kDiverged, "stack.digest is not the digest of stack.document");
+      return false;
+    }
     return read_model_digest();
   }
 
@@ -195,12 +201,17 @@ class OneReplay {
   }
 
   /// What the run says about its model is what the model says about itself. Only where the recorded
-  /// digest says that this is the model; digests by a later tool version may mean something else.
+  /// digest says that this is the model. Digests and lists made by another version of the program
+  /// may be made in another way.
   bool check_model(const LoadedModel& model) {
     if (!recorded_.model_sha256) return true;
     const FieldMap now = model_fields(model);
-    for (const std::string_view name : {field::model_size_bytes, field::model_name,
-                                        field::model_arch, field::model_quantization}) {
+    std::vector<std::string_view> names = {field::model_size_bytes, field::model_name,
+                                           field::model_arch, field::model_quantization};
+    if (field_text(recorded_.run.fields, field::tool_version) == build_info().version)
+      names.insert(names.end(), {field::model_tokenizer_sha256, field::model_chat_template_sha256,
+                                 field::model_provenance});
+    for (const std::string_view name : names) {
       const auto recorded = recorded_.run.fields.find(name);
       const auto computed = now.find(name);
       const bool both = recorded != recorded_.run.fields.end() && computed != now.end();
@@ -217,7 +228,7 @@ class OneReplay {
   static std::string shown(const FieldMap& fields, std::string_view name) {
     if (const auto number = field_i64(fields, name)) return std::to_string(*number);
     if (const auto text = field_text(fields, name)) return quoted(*text);
-    if (const auto blob = field_blob(fields, name)) return quoted(*blob);
+    if (const auto blob = field_blob(fields, name)) return to_hex(as_bytes(*blob));
     return "nothing";
   }
 
@@ -246,7 +257,7 @@ class OneReplay {
     }
     const bool bos = field_i64(fields, field::params_bos) == 1;
     if (bos && !model.tokenizer->bos()) return give_bos_missing();
-    return compare_prompt(encode_prompt(*model.tokenizer, *text, bos));
+    return compare_prompt(encode_prompt(*model.tokenizer, *text, bos, false));
   }
 
   bool give_bos_missing() {
@@ -282,10 +293,12 @@ class OneReplay {
     CompareSteps steps(recorded, comparer, scope_, "replaying run " + std::to_string(ref_.number));
     const GenerateRequest request{
         recorded_.prompt_tokens,
-        recorded_.finished ? recorded_.n : std::optional<std::uint64_t>(recorded.size()),
-        {}};
+        recorded_.finished ? recorded_.n : std::optional<std::uint64_t>(recorded.size())};
     const StopReason reason =
-        generate(*context, *model.model, *model.tokenizer, request, scope_.cancel, steps);
+        generate(*context, *model.model, *model.tokenizer, request, scope_.cancel, steps,
+                 [&](std::uint64_t done, std::uint64_t total) {
+                   scope_.observer.on_progress("prefill", done, total, "tokens");
+                 });
     if (reason == StopReason::kCancelled) {
       result_.steps_checked = comparer.steps_checked();
       if (comparer.equal()) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "detrun/run.h"
 #include "detrun/trace.h"
 
 namespace detrun {
@@ -12,6 +13,9 @@ namespace detrun {
 class RunStore {
  public:
   virtual ~RunStore() = default;
+  /// To be called first: starts what stores beside this thread and tells the observer the run's
+  /// number and id where it has them. When it throws, `finish` still works.
+  virtual void start(Observer& observer) = 0;
   /// Facts known late.
   virtual void add_fields(const FieldMap& fields) = 0;
   virtual void add_step(const StepRecord& step) = 0;

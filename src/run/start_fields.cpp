@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string>
 
 #include "detrun/digest.h"
@@ -42,6 +43,15 @@ FieldValue text_or_blob(std::string_view bytes) {
   return Blob{std::string(bytes)};
 }
 
+std::string absolute_path(const std::string& path) {
+  std::error_code failure;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, failure);
+  if (failure) return path;
+  const std::filesystem::path normal = absolute.lexically_normal();
+  return std::filesystem::equivalent(absolute, normal, failure) ? normal.string()
+                                                                : absolute.string();
+}
+
 std::string provenance_of(const ModelFile& file) {
   Json found = Json::object();
   for (const std::string& key : file.keys()) {
@@ -75,7 +85,7 @@ FieldMap model_fields(const LoadedModel& model) {
 FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
                       const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx) {
   FieldMap fields = model_fields(model);
-  fields.emplace(field::model_path, Blob{options.model_path});
+  fields.emplace(field::model_path, Blob{absolute_path(options.model_path)});
   fields.emplace(field::started_at, utc_timestamp(unix_time_ms()));
   fields.emplace(field::operator_name, operator_name());
   fields.emplace(field::numerics_profile, kNumericsProfile);

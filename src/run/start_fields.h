@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "detrun/backend.h"
@@ -14,6 +15,10 @@ namespace detrun {
 
 /// Text when the bytes are UTF-8 without NUL, otherwise a blob: names in files are anybody's bytes.
 FieldValue text_or_blob(std::string_view bytes);
+
+/// The path from the root, without "." and ".." where the name without them is the same file (after
+/// a symbolic link ".." leads elsewhere). As given when the working folder has no name any more.
+std::string absolute_path(const std::string& path);
 
 /// {"general.author": "...", ...}: author, organization, licence, source, base-model and address
 /// fields of the file, canonical JSON; "{}" when it has none.

@@ -99,7 +99,9 @@ Json steps_to_json(const std::vector<StepRecord>& steps) {
 
 bool is_stack_field(std::string_view name) { return name.starts_with("stack."); }
 
-void set_status(const RunRecord& run, Json& document) {
+/// A run without a recorded status has not ended: what its writer does now stands in its place.
+void set_status_of_open_run(const RunRecord& run, Json& document) {
+  if (run.fields.contains(field::status)) return;
   if (!run.sealed) document.set("status", Json(run.live ? "running" : "interrupted"));
 }
 
@@ -129,11 +131,10 @@ Json run_to_json(const RunRecord& run, bool with_steps) {
     const auto found = run.fields.find(name);
     if (found != run.fields.end()) document.set(name, value_to_json(found->second, {}));
   }
-  set_status(run, document);
+  set_status_of_open_run(run, document);
   for (const FieldInfo& info : run_fields()) {
     const auto found = run.fields.find(info.name);
     if (found == run.fields.end() || is_stack_field(info.name)) continue;
-    if (info.name == field::status && !run.sealed) continue;
     document.set_path(info.name, value_to_json(found->second, info.form));
   }
   document.set("stack", stack_to_json(run.fields));

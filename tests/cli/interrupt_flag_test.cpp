@@ -1,4 +1,5 @@
-// The flag of Ctrl-C and SIGTERM, each case in a process of its own because signals belong to the process.
+// The flag of Ctrl-C and SIGTERM, each case in a process of its own because signals belong to the
+// process.
 #include <doctest/doctest.h>
 #include <sys/wait.h>
 #include <unistd.h>

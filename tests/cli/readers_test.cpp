@@ -52,8 +52,7 @@ TEST_CASE("list --json prints a head a line, without steps") {
     const CliResult shown =
         run_cli({"show", std::to_string(n), "--json", "--ledger", recorded.ledger});
     REQUIRE(head.find("seal") != nullptr);
-    CHECK(at_path(head, "seal").as_string() ==
-          at_path(parse_line(shown.out), "seal").as_string());
+    CHECK(at_path(head, "seal").as_string() == at_path(parse_line(shown.out), "seal").as_string());
   }
   CHECK(n == 2);
 }

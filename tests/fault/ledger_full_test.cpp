@@ -101,13 +101,13 @@ TEST_CASE("a batch that does not fit can be given again once there is room") {
   const auto previous = ::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{size + 100, before.rlim_max};
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &small) == 0);
-  const ExitCode code = exit_code_of([&] { writer->add_steps(make_steps(10, 500)); });
+  const ExitCode code = exit_code_of([&] { writer->add_steps(make_steps(10, 5000)); });
   REQUIRE(::setrlimit(RLIMIT_FSIZE, &before) == 0);
   ::signal(SIGXFSZ, previous);
   CHECK(code == ExitCode::kInternal);
   CHECK(ledger->read(1, true).steps.size() == 10);
-  writer->add_steps(make_steps(10, 500));
+  writer->add_steps(make_steps(10, 5000));
   writer->finish(end_fields());
   CHECK(ledger->verify().ok);
-  CHECK(ledger->read(1, true).steps.size() == 510);
+  CHECK(ledger->read(1, true).steps.size() == 5010);
 }

@@ -58,7 +58,7 @@ class FakeContext final : public Context {
 };
 
 /// Token i is the letter 'a' + i; the last is the end token and has no bytes.
-class FakeTokenizer final : public Tokenizer {
+class FakeTokenizer : public Tokenizer {
  public:
   std::string_view kind() const override { return "fake"; }
   std::int32_t n_vocab() const override { return kFakeVocab; }

@@ -1,5 +1,5 @@
-// The step loop on scripted logits: every stop reason and their order, prefill chunks, forced
-// tokens, logits that are not finite, and what a step holds.
+// The step loop on scripted logits: every stop reason and their order, prefill chunks, tokens,
+// logits that are not finite, and what a step holds.
 #include <doctest/doctest.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -25,7 +25,7 @@ namespace {
 struct Run {
   explicit Run(Ids prompt, std::optional<std::uint64_t> max_steps = std::nullopt,
                std::uint32_t n_ctx = 100, std::uint32_t max_rows = 16)
-      : context(n_ctx, max_rows), request{std::move(prompt), max_steps, {}} {}
+      : context(n_ctx, max_rows), request{std::move(prompt), max_steps} {}
 
   StopReason go() {
     return generate(context, model, tokenizer, request, cancel, sink,
@@ -138,30 +138,6 @@ TEST_CASE("cancelling between steps keeps the steps so far") {
   CHECK(run.sink.tokens() == Ids{1, 2});
 }
 
-TEST_CASE("forced tokens continue the run while the choices are reported") {
-  Run run({0}, 4);
-  run.request.forced_tokens = {3, 3, 3, 3};
-  CHECK(run.go() == StopReason::kLength);
-  CHECK(run.context.seen == Ids{0, 3, 3, 3});
-  CHECK(run.sink.tokens() == Ids{1, 4, 4, 4});
-}
-
-TEST_CASE("an end token does not stop before the forced list is used up") {
-  Run run({6});
-  run.request.forced_tokens = {kFakeEnd, 5, kFakeEnd};
-  CHECK(run.go() == StopReason::kEnd);
-  CHECK(run.sink.tokens() == Ids{7, 0, 6});
-  CHECK(run.context.seen == Ids{6, 7, 5});
-}
-
-TEST_CASE("after the forced list the model's own choices follow") {
-  Run run({0}, 4);
-  run.request.forced_tokens = {3};
-  CHECK(run.go() == StopReason::kLength);
-  CHECK(run.context.seen == Ids{0, 3, 4, 5});
-  CHECK(run.sink.tokens() == Ids{1, 4, 5, 6});
-}
-
 TEST_CASE("a step holds index, choice, hash, margin, log probability and bytes") {
   Run run({0}, 2);
   run.go();
@@ -268,10 +244,7 @@ TEST_CASE("ids outside the vocabulary are refused by place and value, never a cr
     Run prompt({0, bad});
     CHECK(message_of(prompt, ExitCode::kUsage) == "prompt token 1 is id " + std::to_string(bad) +
                                                       ", the model's vocabulary has ids 0 to 7");
-    Run forced({0});
-    forced.request.forced_tokens = {1, 2, bad};
-    CHECK(message_of(forced, ExitCode::kUsage).starts_with("recorded token 2 is id "));
-    CHECK(forced.context.calls.empty());
+    CHECK(prompt.context.calls.empty());
   }
 }
 

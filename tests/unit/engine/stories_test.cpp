@@ -62,7 +62,7 @@ struct Session {
     context->reset();
     Collect collect;
     const std::atomic<bool> cancel = false;
-    CHECK(generate(*context, *model, *tokenizer, {prompt, n, {}}, cancel, collect) ==
+    CHECK(generate(*context, *model, *tokenizer, {prompt, n}, cancel, collect) ==
           StopReason::kLength);
     return collect;
   }

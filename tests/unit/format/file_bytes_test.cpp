@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 #include "tests/support/gguf_builder.h"
 #include "tests/unit/format/refusal.h"
@@ -52,9 +54,9 @@ TEST_CASE("bytes outlive the name of the file and the object that opened it") {
     folder.write("a", "content");
     FileBytes first = FileBytes::open(path, method);
     const FileBytes second = std::move(first);
+    CHECK_NOTHROW(second.check_unchanged());
     std::filesystem::remove(path);
     CHECK(text_of(second) == "content");
-    CHECK_NOTHROW(second.check_unchanged());
   }
 }
 
@@ -138,14 +140,31 @@ TEST_CASE("a file that grows, shrinks or is rewritten while open is noticed") {
   CHECK(text_of(file) == "content");
 }
 
-TEST_CASE("another file moved over the name is not mistaken for the open one") {
+TEST_CASE("a time of modification that is set back hides no change") {
+  const TempFolder folder;
+  const std::string path = folder.write("a", "content");
+  const FileBytes file = FileBytes::open(path, LoadMethod::kRead);
+  struct stat before {};
+  REQUIRE(stat(path.c_str(), &before) == 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // clocks of files are coarse
+  folder.write("a", "CONTENT");
+  const timespec times[2] = {before.st_atim, before.st_mtim};
+  REQUIRE(utimensat(AT_FDCWD, path.c_str(), times, 0) == 0);
+  struct stat after {};
+  REQUIRE(stat(path.c_str(), &after) == 0);
+  REQUIRE(after.st_mtim.tv_nsec == before.st_mtim.tv_nsec);
+  CHECK(refusal_of([&] { file.check_unchanged(); }).says("changed while in use"));
+}
+
+TEST_CASE("another file moved over the name is not mistaken for the open one, and is told") {
   const TempFolder folder;
   const std::string path = folder.write("a", "content");
   const FileBytes file = FileBytes::open(path, LoadMethod::kMap);
   folder.write("b", "other");
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::filesystem::rename(folder.path() / "b", folder.path() / "a");
-  CHECK_NOTHROW(file.check_unchanged());
   CHECK(text_of(file) == "content");
+  CHECK(refusal_of([&] { file.check_unchanged(); }).says("replaced"));
 }
 
 TEST_CASE("a file larger than the address space allows is an internal error, not a crash") {

@@ -29,6 +29,18 @@ GgufBuilder one_tensor(std::uint32_t type, std::vector<std::uint64_t> dims) {
   return GgufBuilder().tensor("w", type, std::move(dims), std::string(64, '\0'));
 }
 
+TEST_CASE("a tensor whose offset is beyond the file is named, not the hole that it leaves") {
+  for (const std::uint64_t offset : {std::uint64_t{4096}, std::uint64_t{1} << 63, kU64Max - 31}) {
+    const std::string bytes = GgufBuilder()
+                                  .f32_tensor("a", {8}, std::vector<float>(8))
+                                  .f32_tensor("b", {8}, std::vector<float>(8))
+                                  .at_offset(offset)
+                                  .f32_tensor("c", {8}, std::vector<float>(8))
+                                  .build();
+    CHECK(refused(bytes).says("tensor 'b' does not fit: 32 bytes at offset"));
+  }
+}
+
 TEST_CASE("a tensor has its name, type, dimensions and bytes") {
   GgufLayout layout;
   const std::string bytes = GgufBuilder()

@@ -103,8 +103,8 @@ TEST_CASE("the seal of a run is that of the manual") {
   CHECK(sealed.leaves[3].first == "run_secret");
   CHECK(sealed.leaves[5].first == "text");
   check_vector(merkle_root(hashes),
-               "90520d2258a42e9c42d7d23f6e772046f6a31ee3a20003d92230e7a5deec36aa");
-  check_vector(sealed.seal, "0891357552bcf018ca48b53626ca51a1590788a884bb9a73d373da62cc6dfbec");
+               "cfddc99c2b16de7ff7dbf713994a435a2fe90a132eed50f462be10c6e420c935");
+  check_vector(sealed.seal, "18b3729f6fd1e872a0d132285c576be6ce2bcb58fdacf2d7fb250a038ed001a7");
 }
 
 TEST_CASE("a step's value is 29 bytes in the order of the manual") {

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -24,6 +25,7 @@ struct Written {
   std::vector<StepRecord> steps;
   FieldMap late, end;
   std::uint64_t n_batches = 0;
+  std::size_t least_room = 1000000;  ///< smallest capacity of a batch
   std::atomic<bool> fail = false;
   bool finished = false;
 
@@ -48,6 +50,7 @@ class FakeWriter final : public RunWriter {
     refuse_if_full();
     written_.steps.insert(written_.steps.end(), steps.begin(), steps.end());
     ++written_.n_batches;
+    written_.least_room = std::min(written_.least_room, steps.capacity());
   }
   Sha256Digest finish(const FieldMap& fields) override {
     const std::lock_guard lock(written_.mutex);
@@ -101,7 +104,9 @@ bool within(std::chrono::milliseconds limit, F&& condition) {
 TEST_CASE("all steps arrive in order, in far fewer batches than steps") {
   Written written;
   const NoLedger ledger;
+  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+  sink.start(nobody);
   for (std::uint64_t i = 0; i < 5000; ++i) sink.add_step(step(i));
   FieldMap end;
   end.emplace(field::status, "finished");
@@ -115,15 +120,47 @@ TEST_CASE("all steps arrive in order, in far fewer batches than steps") {
 TEST_CASE("a lone step is committed soon, without another one or an end") {
   Written written;
   const NoLedger ledger;
+  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+  sink.start(nobody);
   sink.add_step(step(0));
   CHECK(within(2000ms, [&] { return written.n_steps() == 1; }));
+}
+
+TEST_CASE("every batch comes in a vector with room, so that queueing does not allocate") {
+  Written written;
+  const NoLedger ledger;
+  Observer nobody;
+  LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+  sink.start(nobody);
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    sink.add_step(step(i));
+    sink.flush();
+  }
+  CHECK(written.n_steps() == 5);
+  CHECK(written.least_room >= 64);
+}
+
+TEST_CASE("a sink whose thread never started commits everything at the end") {
+  Written written;
+  const NoLedger ledger;
+  LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+  sink.add_step(step(0));
+  FieldMap late;
+  late.emplace(field::model_sha256, Blob{"x"});
+  sink.add_fields(late);
+  sink.finish({});
+  CHECK(written.n_steps() == 1);
+  CHECK(written.late.count(field::model_sha256) == 1);
+  CHECK(written.finished);
 }
 
 TEST_CASE("a fact known late is committed at once, after the steps before it") {
   Written written;
   const NoLedger ledger;
+  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+  sink.start(nobody);
   sink.add_step(step(0));
   FieldMap late;
   late.emplace(field::model_sha256, Blob{"x"});
@@ -136,7 +173,9 @@ TEST_CASE("a fact known late is committed at once, after the steps before it") {
 TEST_CASE("an error of the writer surfaces at a later step, at flush and at the end") {
   Written written;
   const NoLedger ledger;
+  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+  sink.start(nobody);
   sink.add_step(step(0));
   sink.flush();
   written.fail = true;
@@ -155,8 +194,10 @@ TEST_CASE("an error of the writer surfaces at a later step, at flush and at the 
 TEST_CASE("a sink that is dropped commits what it has and seals nothing") {
   Written written;
   const NoLedger ledger;
+  Observer nobody;
   {
     LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
+    sink.start(nobody);
     sink.add_step(step(0));
     sink.add_step(step(1));
   }

@@ -15,11 +15,19 @@ TEST_CASE("list gives heads by number, without steps") {
   Scene scene;
   scene.record();
   scene.record();
-  const std::vector<RunRecord> runs = list_runs(scene.options.ledger_path);
-  REQUIRE(runs.size() == 2);
-  CHECK(field_i64(runs[0].fields, field::number) == 1);
-  CHECK(field_i64(runs[1].fields, field::number) == 2);
-  CHECK(runs[0].steps.empty());
+  RunRecord open = scene.read(1);
+  open.sealed = false;
+  scene.forge(open);
+  const std::vector<ShowReport> runs = list_runs(scene.options.ledger_path);
+  REQUIRE(runs.size() == 3);
+  CHECK(field_i64(runs[0].run.fields, field::number) == 1);
+  CHECK(field_i64(runs[1].run.fields, field::number) == 2);
+  CHECK(runs[0].run.steps.empty());
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(runs[i].seal.has_value());
+    CHECK(runs[i].seal == show_run(scene.options.ledger_path, std::to_string(i + 1)).seal);
+  }
+  CHECK_FALSE(runs[2].seal.has_value());
 }
 
 TEST_CASE("show gives one run with its seal, and no run is inconclusive") {
@@ -69,6 +77,7 @@ TEST_CASE("the document of replay") {
   ReplayRun run;
   run.id = "0190";
   run.number = 4;
+  run.complete = true;
   run.verdict = Verdict::kDiverged;
   run.steps_checked = 16;
   run.first_logits_difference = 12;
@@ -92,6 +101,8 @@ TEST_CASE("the document of replay") {
   CHECK(empty.find("first_logits_difference")->is_null());
   CHECK(empty.find("recorded_token")->is_null());
   CHECK(empty.find("number")->is_null());
+  CHECK(empty.find("id")->is_null());
+  CHECK(empty.find("complete")->dump() == "false");
 }
 
 TEST_CASE("a damaged ledger is a finding of verify, a file that is no ledger is a usage error") {
@@ -109,6 +120,24 @@ TEST_CASE("the fingerprint names the backend that would run") {
   CHECK(backend->find("threads")->as_i64() == 1);
   CHECK(thrown_by([&] { fingerprint({.threads = 1, .backend = "cuda"}); }).kind ==
         ExitCode::kUsage);
+}
+
+TEST_CASE("tokenize refuses a begin token that the vocabulary does not have") {
+  Scene scene;
+  test::TinyFile file = test::tiny_run_model();
+  file.drop_key("tokenizer.ggml.bos_token_id");
+  file.drop_key("tokenizer.ggml.tokens");
+  std::vector<std::string> tokens = test::tiny_vocab();
+  tokens[1] = "<other>";
+  file.key("tokenizer.ggml.tokens",
+           [=](test::GgufBuilder& b) { b.strings("tokenizer.ggml.tokens", tokens); });
+  TokenizeOptions options;
+  options.model_path = scene.folder().write("nobos.gguf", file.bytes());
+  options.bos = true;
+  const test::Thrown error = thrown_by([&] { tokenize(options); });
+  CHECK(error.kind == ExitCode::kUsage);
+  CHECK(error.says("no begin token"));
+  CHECK(error.hint == "leave out --bos");
 }
 
 TEST_CASE("tokenize gives bare ids, a begin token only when asked") {

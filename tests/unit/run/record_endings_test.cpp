@@ -136,6 +136,38 @@ TEST_CASE("a full disk in mid-run is an internal error, and what was committed s
   CHECK(scene.record().seal.has_value());
 }
 
+TEST_CASE("a failure between a run's entry and its first step is sealed as failed too") {
+  for (const char* where : {"start", "prompt"}) {
+    CAPTURE(where);
+    Scene scene;
+    scene.observer.on_begin = [&](std::string_view what) {
+      if (what == where) throw Error(ExitCode::kInternal, "the screen is on fire");
+    };
+    CHECK(thrown_by([&] { scene.record(); }).message == "the screen is on fire");
+    const RunRecord run = scene.read(1);
+    CHECK(run.sealed);
+    CHECK(field_text(run.fields, field::status) == "failed");
+    CHECK(field_text(run.fields, field::error) == "the screen is on fire");
+    CHECK(run.fields.contains(field::model_sha256));
+    CHECK(run.steps.empty());
+  }
+}
+
+TEST_CASE("a model that changed before its digest was known leaves no digest in the failed run") {
+  Scene scene;
+  scene.observer.on_begin = [&](std::string_view what) {
+    if (what == "prompt") std::filesystem::last_write_time(scene.options.model_path, {});
+  };
+  const Thrown error = thrown_by([&] { scene.record(); });
+  CHECK(error.says("changed while in use"));
+  const RunRecord run = scene.read(1);
+  CHECK(run.sealed);
+  CHECK(field_text(run.fields, field::status) == "failed");
+  CHECK_FALSE(run.fields.contains(field::model_sha256));
+  CHECK(run.fields.contains(field::tool_binary_sha256));
+  CHECK(verify(scene.options.ledger_path).ok);
+}
+
 TEST_CASE("a model that is changed while it runs makes the run fail") {
   Scene scene;
   scene.observer.after_text = [&] {

@@ -14,6 +14,7 @@
 
 #include "detrun/backend.h"
 #include "detrun/digest.h"
+#include "detrun/host.h"
 #include "detrun/text.h"
 #include "tests/unit/run/scene.h"
 
@@ -58,6 +59,14 @@ TEST_CASE("a recorded run holds what was asked, what came out and how it was mad
   CHECK(field_blob(run.fields, field::stack_digest) == to_blob(sha256(*stack)).bytes);
 }
 
+TEST_CASE("the recorded digest of the program is that of its file") {
+  Scene scene;
+  scene.record();
+  const RunRecord run = scene.read(1);
+  const auto digest = field_blob(run.fields, field::tool_binary_sha256);
+  CHECK(to_hex(as_bytes(digest.value())) == program_sha256());
+}
+
 TEST_CASE("every field of the list that applies to a finished run is filled") {
   Scene scene;
   scene.record();
@@ -92,7 +101,9 @@ TEST_CASE("without a ledger the same steps come out and nothing is written") {
         field_blob(with.run.fields, field::model_sha256));
   CHECK(field_blob(without.run.fields, field::text) == field_blob(with.run.fields, field::text));
   CHECK_FALSE(std::filesystem::exists(other.options.ledger_path));
-  CHECK_FALSE(show_to_json({without.run, without.seal}, true).dump().empty());
+  const Json document = show_to_json({without.run, without.seal}, true);
+  CHECK(document.find("status")->as_string() == "finished");
+  CHECK(document.find("seal")->is_null());
 }
 
 TEST_CASE("threads and instruction sets change no step") {
@@ -139,7 +150,7 @@ TEST_CASE("bad options are refused by name before anything is opened") {
   for (const Row& row : {
            Row{"no model", [](RecordOptions& o) { o.model_path = ""; }},
            Row{"'f64'", [](RecordOptions& o) { o.kv = "f64"; }},
-           Row{"cublas needs", [](RecordOptions& o) { o.numerics = "cublas"; }},
+           Row{"cublas is not supported", [](RecordOptions& o) { o.numerics = "cublas"; }},
            Row{"'fast'", [](RecordOptions& o) { o.numerics = "fast"; }},
            Row{"no CUDA backend", [](RecordOptions& o) { o.engine.backend = "cuda"; }},
            Row{"'tpu'", [](RecordOptions& o) { o.engine.backend = "tpu"; }},

@@ -36,6 +36,8 @@ TEST_CASE("an error inside one run is that run's verdict and the next is replaye
   REQUIRE(report.runs.size() == 2);
   CHECK(report.verdict == Verdict::kInternal);
   CHECK(report.runs[0].verdict == Verdict::kInternal);
+  CHECK_FALSE(report.runs[0].complete);
+  CHECK(report.runs[1].complete);
   CHECK(says(report.runs[0], "finite"));
   CHECK(report.runs[1].verdict == Verdict::kReproduced);
 }
@@ -47,6 +49,9 @@ TEST_CASE("what is not there is inconclusive and says what to do") {
   const ReplayRun missing = scene.replay_one();
   CHECK(missing.verdict == Verdict::kInconclusive);
   CHECK(says(missing, "detrun list"));
+  CHECK(says(missing, "'99'"));
+  CHECK_FALSE(missing.complete);
+  CHECK(replay_to_json(scene.replay()).find("runs")->as_array()[0].find("id")->is_null());
   scene.replay_options.selectors = {"99", "1", "latest"};
   const ReplayReport both = scene.replay();
   CHECK(both.verdict == Verdict::kInconclusive);

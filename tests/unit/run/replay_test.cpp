@@ -50,6 +50,7 @@ TEST_CASE("an edited run is tampered with and is not executed, unless forced") {
   edit_ledger(scene, "approved-by-4711", "approved-by-0815");
   const ReplayRun run = scene.replay_one();
   CHECK(run.verdict == Verdict::kTampered);
+  CHECK_FALSE(run.complete);  // not known
   CHECK(run.steps_checked == 0);
   CHECK(says(run, "tag.case"));
   CHECK(says(run, "--force"));
@@ -225,7 +226,10 @@ TEST_CASE("what a forger says about the model is compared with the model") {
       {field::model_name, FieldValue("another-model")},
       {field::model_arch, FieldValue("qwen2")},
       {field::model_quantization, FieldValue("F32-exact")},
-      {field::model_size_bytes, FieldValue(std::int64_t{17})}};
+      {field::model_size_bytes, FieldValue(std::int64_t{17})},
+      {field::model_provenance, FieldValue("{}")},
+      {field::model_tokenizer_sha256, FieldValue(Blob{std::string(32, 'x')})},
+      {field::stack_digest, FieldValue(Blob{std::string(32, 'x')})}};
   for (const auto& [name, value] : forgeries) {
     Scene scene;
     scene.record();
@@ -265,6 +269,22 @@ TEST_CASE("a model that moved is found by --model, one that is gone is inconclus
   CHECK(says(gone, scene.options.model_path));
   scene.replay_options.model_path = moved;
   CHECK(scene.replay_one().verdict == Verdict::kReproduced);
+}
+
+TEST_CASE("a run recorded with a relative path replays from another folder") {
+  Scene scene;
+  const std::string absolute = scene.options.model_path;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(scene.folder().path());
+  scene.options.model_path = "tiny.gguf";
+  const Thrown error = thrown_by([&] { scene.record(); });
+  std::filesystem::current_path(before);
+  CHECK(error.kind == ExitCode::kOk);
+  CHECK(std::filesystem::path(*field_blob(scene.read(1).fields, field::model_path)).is_absolute());
+  const ReplayRun run = scene.replay_one();
+  CAPTURE(run.reason);
+  CHECK(run.verdict == Verdict::kReproduced);
+  CHECK(std::filesystem::exists(absolute));
 }
 
 TEST_CASE("a damaged model file is inconclusive, not a failure") {

@@ -72,14 +72,19 @@ class KeepingObserver : public Observer {
   void on_run_started(std::int64_t run_number, const std::string& run_id) override {
     number = run_number;
     id = run_id;
+    if (on_begin) on_begin("start");
   }
-  void on_prompt(std::string_view bytes) override { prompt = bytes; }
+  void on_prompt(std::string_view bytes) override {
+    prompt = bytes;
+    if (on_begin) on_begin("prompt");
+  }
 
   std::string text, prompt, id;
   std::int64_t number = 0;
   std::uint64_t n_texts = 0;
   std::uint64_t close_after = 1000000;  ///< texts until the pipe closes
   std::function<void()> after_text;
+  std::function<void(std::string_view)> on_begin;  ///< gets "start", then "prompt"
 };
 
 class Scene {

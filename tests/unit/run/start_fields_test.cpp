@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "tests/support/gguf_builder.h"
@@ -36,6 +37,20 @@ TEST_CASE("provenance that is no text is kept as bytes, a key that is not ASCII 
   file.string("general.author", "\xff").string("general.author.\xc3\xa9", "x");
   CHECK(provenance(file) == R"({"general.author":{"b64":"/w=="}})");
   CHECK(provenance(test::GgufBuilder{}.string("general.name", "n")) == "{}");
+}
+
+TEST_CASE("a path is recorded from the root, tidied only where that names the same file") {
+  const test::TempFolder folder;
+  std::filesystem::create_directories(folder.path() / "a/b");
+  const std::string file = folder.write("a/m.gguf", "x");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path() / "a/b");
+  const std::string found = absolute_path(".././m.gguf");
+  std::filesystem::current_path(before);
+  CHECK(found == std::filesystem::canonical(file).string());
+  std::filesystem::create_directory_symlink(folder.path() / "a/b", folder.path() / "link");
+  const std::string beyond_link = folder.file("link/../m.gguf");
+  CHECK(absolute_path(beyond_link) == beyond_link);
 }
 
 TEST_CASE("text with NUL or invalid UTF-8 becomes a blob") {

@@ -19,6 +19,8 @@ TEST_CASE("every field is listed once and under its constant") {
   CHECK(names.contains(field::log_index));
   CHECK(find_field(field::text)->phase == FieldPhase::kEnd);
   CHECK(find_field(field::prompt)->privacy == FieldPrivacy::kContent);
+  // An unsalted digest of a document that holds environment values can be guessed.
+  CHECK(find_field(field::stack_digest)->privacy == FieldPrivacy::kContent);
 }
 
 TEST_CASE("no field name is the beginning of another's path") {

@@ -92,11 +92,18 @@ TEST_CASE("every listed field appears") {
 TEST_CASE("a run without seal is running or interrupted") {
   RunRecord run = sealed_run();
   run.sealed = false;
+  run.fields.erase("status");
   CHECK(at(run_to_json(run, false), "status").as_string() == "interrupted");
   run.live = true;
   CHECK(at(run_to_json(run, false), "status").as_string() == "running");
-  run.fields.erase("status");
-  CHECK(at(run_to_json(run, false), "status").as_string() == "running");
+}
+
+TEST_CASE("a recorded status is shown as recorded, sealed or not") {
+  RunRecord run = sealed_run();
+  run.sealed = false;
+  CHECK(at(run_to_json(run, false), "status").as_string() == "finished");
+  run.fields["status"] = "failed";
+  CHECK(at(run_to_json(run, false), "status").as_string() == "failed");
 }
 
 TEST_CASE("bytes that are no text are shown as base64") {

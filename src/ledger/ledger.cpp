@@ -181,7 +181,8 @@ class LedgerImpl final : public Ledger {
   std::vector<RunRef> runs() const override {
     std::vector<RunRef> all;
     ledger::Stmt stmt(db(), "SELECT number, id FROM run NOT INDEXED ORDER BY number");
-    while (stmt.step()) all.push_back({stmt.integer(0).value_or(0), stmt.text(1).value_or("")});
+    while (stmt.step())
+      all.push_back({ledger::run_number(db(), stmt, 0), stmt.text(1).value_or("")});
     return all;
   }
 

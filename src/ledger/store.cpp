@@ -81,8 +81,14 @@ std::vector<std::int64_t> unsealed_runs(const Db& db) {
   Stmt stmt(db,
             "SELECT number FROM run NOT INDEXED WHERE NOT EXISTS"
             " (SELECT 1 FROM log WHERE kind = 'seal' AND log.run = number) ORDER BY number");
-  while (stmt.step()) numbers.push_back(stmt.integer(0).value_or(0));
+  while (stmt.step()) numbers.push_back(run_number(db, stmt, 0));
   return numbers;
+}
+
+std::int64_t run_number(const Db& db, const Stmt& row, int column) {
+  const std::int64_t number = row.integer(column).value_or(0);
+  if (number < 1 || number > kRunNumberMax) throw_tampered(db, number, "no run has such a number");
+  return number;
 }
 
 bool is_sealed(const Db& db, std::int64_t number) {

@@ -25,7 +25,9 @@ LedgerRow read_ledger_row(const Db& db);
 /// Highest run number; 0 when there is none.
 std::int64_t highest_run(const Db& db);
 bool run_exists(const Db& db, std::int64_t number);
-/// Numbers of runs without a seal, ascending.
+/// A run's number in a column. Error kTampered: none that a ledger can hold.
+std::int64_t run_number(const Db& db, const Stmt& row, int column);
+/// Numbers of runs without a seal, ascending. Error kTampered as above.
 std::vector<std::int64_t> unsealed_runs(const Db& db);
 bool is_sealed(const Db& db, std::int64_t number);
 /// The body of the seal entry, as far as it is 32 bytes.

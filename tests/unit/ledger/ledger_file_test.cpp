@@ -87,6 +87,28 @@ TEST_CASE("processes that create one ledger at the same moment all record into i
   }
 }
 
+TEST_CASE("a run number that no ledger can hold is damage, for readers and writers") {
+  for (const std::string number : {"-1", "0", "2147483648"}) {
+    const TempDir dir;
+    Ledger::open_for_recording(dir.file("l"))->begin_run({})->finish(ended());
+    {
+      const ledger::Db db(dir.file("l"), dir.file("l"), SQLITE_OPEN_READWRITE);
+      db.exec("PRAGMA ignore_check_constraints = ON");
+      db.exec("DROP TRIGGER run_insert");
+      db.exec("INSERT INTO run VALUES (" + number + ", 'x')");
+      db.exec(
+          "CREATE TRIGGER run_insert BEFORE INSERT ON run BEGIN\n"
+          "  SELECT RAISE(ABORT, 'detrun: a run number must be given and be the highest')\n"
+          "    WHERE NEW.number < 1 OR NEW.number <= (SELECT max(number) FROM run);\n"
+          "  SELECT RAISE(ABORT, 'detrun: this run id exists')\n"
+          "    WHERE EXISTS (SELECT 1 FROM run WHERE id = NEW.id);\nEND");
+    }
+    CAPTURE(number);
+    CHECK(kind_of([&] { Ledger::open_for_recording(dir.file("l")); }) == ExitCode::kTampered);
+    CHECK(kind_of([&] { Ledger::open_for_reading(dir.file("l"))->runs(); }) == ExitCode::kTampered);
+  }
+}
+
 TEST_CASE("bytes moved from one piece to the next are seen, although the text is the same") {
   const TempDir dir;
   {

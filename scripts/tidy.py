@@ -236,10 +236,13 @@ class Tidy:
 
 def tracked_files(root):
     """Files git tracks or would track; outside a checkout every file."""
-    result = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
-                            capture_output=True, text=True, check=False)
-    if result.returncode == 0 and result.stdout:
-        return sorted(set(result.stdout.split("\n")) - {""})
+    try:
+        result = subprocess.run(["git", "-C", root, "ls-files", "-co", "--exclude-standard"],
+                                capture_output=True, text=True, check=False)
+        if result.returncode == 0 and result.stdout:
+            return sorted(set(result.stdout.split("\n")) - {""})
+    except FileNotFoundError:
+        pass  # no git here: every file below, but for what builds leave
     found = []
     for folder, names, files in os.walk(root):
         names[:] = [n for n in names if not n.startswith((".git", "build")) and n != "__pycache__"]

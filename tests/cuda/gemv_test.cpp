@@ -75,7 +75,9 @@ constexpr unsigned kShapes[][2] = {{1, 1},  {3, 7},   {31, 8},  {32, 32}, {33, 3
 template <class Kernel, class Element>
 void check_float_kernel(Kernel kernel, std::uint32_t gguf_id, Element (*narrow)(float)) {
   std::mt19937 random(7);
-  for (const auto& [n, k] : kShapes) {
+  for (const auto& shape : kShapes) {
+    const unsigned n = shape[0];
+    const unsigned k = shape[1];
     const std::vector<float> wide = random_floats(random, std::size_t{n} * k);
     const std::vector<float> x = random_floats(random, k);
     std::vector<Element> weight(wide.size());

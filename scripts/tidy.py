@@ -246,7 +246,8 @@ def tracked_files(root):
     found = []
     for folder, names, files in os.walk(root):
         names[:] = [n for n in names if not n.startswith((".git", "build")) and n != "__pycache__"]
-        found += [os.path.relpath(os.path.join(folder, f), root) for f in files]
+        found += [os.path.relpath(os.path.join(folder, f), root) for f in files
+                  if not f.startswith("detrun.db")]
     return sorted(found)
 
 

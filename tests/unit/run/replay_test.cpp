@@ -230,11 +230,12 @@ TEST_CASE("what a forger says about the model is compared with the model") {
       {field::model_provenance, FieldValue("{}")},
       {field::model_tokenizer_sha256, FieldValue(Blob{std::string(32, 'x')})},
       {field::stack_digest, FieldValue(Blob{std::string(32, 'x')})}};
-  for (const auto& [name, value] : forgeries) {
+  for (const auto& forgery : forgeries) {
+    const std::string_view name = forgery.first;
     Scene scene;
     scene.record();
     RunRecord run = scene.read(1);
-    run.fields.insert_or_assign(std::string(name), value);
+    run.fields.insert_or_assign(std::string(name), forgery.second);
     scene.forge(run);
     CHECK(verify(scene.options.ledger_path).ok);
     const ReplayRun replayed = scene.replay_one();

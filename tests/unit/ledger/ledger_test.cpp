@@ -27,10 +27,10 @@ TEST_CASE("a recorded run reads back as it was given") {
   const RunRecord run = ledger->read(1, true);
   CHECK(run.sealed);
   CHECK(!run.live);
-  for (const auto& [name, value] : start_fields()) {
-    CAPTURE(name);
-    REQUIRE(run.fields.contains(name));
-    CHECK((run.fields.at(name) == value));
+  for (const auto& given : start_fields()) {
+    CAPTURE(given.first);
+    REQUIRE(run.fields.contains(given.first));
+    CHECK((run.fields.at(given.first) == given.second));
   }
   CHECK(field_text(run.fields, field::id) == id);
   CHECK(field_i64(run.fields, field::number) == 1);

@@ -72,8 +72,10 @@ TEST_CASE("no row of any table is ever updated or deleted") {
     for (const std::string& table : kTables) {
       const std::string column = db.text("SELECT name FROM pragma_table_info('" + table + "')");
       CHECK_MESSAGE(refused(db, "DELETE FROM " + table), table);
-      CHECK_MESSAGE(refused(db, "UPDATE " + table + " SET " + column + " = " + column), table);
-      CHECK_MESSAGE(refused(db, "UPDATE OR REPLACE " + table + " SET " + column + " = 1"), table);
+      std::string change = table;
+      change.append(" SET ").append(column).append(" = ");
+      CHECK_MESSAGE(refused(db, "UPDATE " + change + column), table);
+      CHECK_MESSAGE(refused(db, "UPDATE OR REPLACE " + change + "1"), table);
     }
   }
 }

@@ -78,15 +78,15 @@ TEST_CASE("objects are compared by type and name: a trigger may have the name of
       {"CREATE INDEX zc ON field (run, name, value)", "unknown objects: zc"},
       {"DROP VIEW runs; CREATE TABLE runs (a UNIQUE)", "unknown objects: runs"},
   };
-  for (const auto& [sql, line] : strangers) {
-    CAPTURE(sql);
+  for (const auto& stranger : strangers) {
+    CAPTURE(stranger.first);
     const std::string path = dir.file("l");
     std::filesystem::remove(path);
     record_three(path);
-    raw_db(path).exec(sql);
+    raw_db(path).exec(stranger.first);
     const VerifyReport report = verify_file(path);
     CHECK(report.ok);
-    CHECK(contains(report.not_checked, line));
+    CHECK(contains(report.not_checked, stranger.second));
     CHECK(exit_code_of([&] { Ledger::open_for_recording(path); }) == ExitCode::kUsage);
   }
 }

@@ -73,9 +73,9 @@ TEST_CASE("no row of any table is ever updated or deleted") {
       const std::string column = db.text("SELECT name FROM pragma_table_info('" + table + "')");
       CHECK_MESSAGE(refused(db, "DELETE FROM " + table), table);
       std::string change = table;
-      change.append(" SET ").append(column).append(" = ");
-      CHECK_MESSAGE(refused(db, "UPDATE " + change + column), table);
-      CHECK_MESSAGE(refused(db, "UPDATE OR REPLACE " + change + "1"), table);
+      change.append(" SET ").append(column).append(" = ").append(column);
+      CHECK_MESSAGE(refused(db, "UPDATE " + change), table);
+      CHECK_MESSAGE(refused(db, "UPDATE OR REPLACE " + change), table);
     }
   }
 }

@@ -143,14 +143,24 @@ class Backend {
   virtual void add(Buffer& x, const Buffer& y, std::uint64_t n) = 0;
 };
 
+/// How a model stretches the positions it was trained with. YaRN: Peng, Quesnelle, Fan, Shippole
+/// (2023), "YaRN: efficient context window extension of large language models".
+enum class RopeScaling { kNone, kLinear, kYarn };
+
 /// What the RoPE tables are made of (contract clause 8). Computed on the host in binary64 by our
 /// own polynomials, rounded once to binary32.
 struct RopeTableSpec {
   std::uint32_t rope_dim;               ///< even
   double theta;                         ///< base frequency
   std::span<const float> freq_factors;  ///< (rope_dim / 2) divisors, or empty
+  RopeScaling scaling = RopeScaling::kNone;
+  double scaling_factor = 1.0;    ///< F of linear and YaRN; YaRN: 1 or more
+  double original_context = 0.0;  ///< YaRN: positions the model was trained with
+  double beta_fast = 32.0;        ///< YaRN: rotations from which on a frequency is kept
+  double beta_slow = 1.0;         ///< YaRN: rotations below which a frequency is divided by F
+  double attention_factor = 1.0;  ///< multiplies cos and sin
 };
-/// cos, sin: (n_positions, rope_dim / 2) each.
+/// cos, sin: (n_positions, rope_dim / 2) each. Error kUsage for values no model can mean.
 void make_rope_tables(const RopeTableSpec& spec, std::uint32_t n_positions, std::span<float> cos,
                       std::span<float> sin);
 

@@ -1,4 +1,4 @@
-// Tensor types: their names, block sizes and, for supported ones, exact decoding to binary32.
+// Tensor types: their names, block sizes and, for supported ones, decoding to binary32.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,13 @@ const QTypeInfo& qtype_info(QType type);
 /// Bytes of a row of n elements; nullopt when n is no multiple of the block or the size overflows.
 std::optional<std::uint64_t> row_bytes(const QTypeInfo& info, std::uint64_t n_elems);
 
-/// Decodes one row of a supported type exactly (every value of these types is a binary32).
+/// Decodes one row of a supported type: exactly, but for the one rounding of d * q + m (Q4_1, Q5_1)
+/// and of d * (scale * q) - dmin * minimum (Q2_K, Q4_K, Q5_K).
 /// bytes: row_bytes(type, out.size()). DETRUN_CHECK on sizes or an unsupported type.
 void decode_row(QType type, std::span<const std::byte> bytes, std::span<float> out);
 
-/// Index of the first element (or of the block whose scale) is not finite; nullopt when all are.
+/// Index of the first element that is not finite, or of the first element of the block one of whose
+/// scales or minima is not; nullopt when all are.
 /// Works on whole rows laid end to end.
 std::optional<std::uint64_t> first_non_finite(QType type, std::span<const std::byte> bytes);
 

@@ -56,10 +56,15 @@ struct AttentionArgs {
   /// Elements from one position to the next: a multiple of 8; those beyond head_dim are zero.
   std::uint64_t stride;
   std::uint32_t head_dim;
-  std::uint32_t n_visible;  ///< positions 0 .. n_visible - 1; at least one
+  /// Positions first_visible .. n_visible - 1 are visible; at least one. Blocks of 64 stay those of
+  /// absolute positions; a block without a visible position is skipped.
+  std::uint32_t n_visible;
+  std::uint32_t first_visible;
   float scale;
-  float* scratch;  ///< attention_scratch_floats(head_dim), 64-byte aligned
-  float* out;      ///< (head_dim)
+  float softcap;      ///< s = softcap * tanh(s / softcap) after the scale; 0: none
+  const float* sink;  ///< the head's attention sink, one value; nullptr: none
+  float* scratch;     ///< attention_scratch_floats(head_dim), 64-byte aligned
+  float* out;         ///< (head_dim)
 };
 
 /// One row, (n_heads, head_dim), rotated in place. Contract clause 8.
@@ -69,6 +74,19 @@ struct RopeArgs {
   const float* cos;  ///< (rope_dim / 2) of this row's position
   const float* sin;
 };
+
+/// The elementwise functions of contract clause 4.
+enum class Function : int {
+  kExp = 0,
+  kLog,
+  kTanh,
+  kErf,
+  kSigmoid,
+  kSilu,
+  kGeluTanh,
+  kGeluErf,
+};
+constexpr int kFunctions = 8;
 
 struct CpuOps {
   const char* name;
@@ -86,9 +104,18 @@ struct CpuOps {
   std::uint64_t (*attention_scratch_floats)(std::uint32_t head_dim);
   void (*attention_f16)(const AttentionArgs* args);
   void (*attention_f32)(const AttentionArgs* args);
+  /// Clause 5; bias may be nullptr, y may be x. False when the sum of squares is not finite.
+  bool (*layernorm)(const float* x, const float* weight, const float* bias, float eps,
+                    std::uint64_t n, float* y);
   void (*silu_mul)(float* gate, const float* up, std::uint64_t n);  ///< gate = silu(gate) * up
   void (*add)(float* x, const float* y, std::uint64_t n);           ///< x = x + y
-  void (*exp)(const float* x, std::uint64_t n, float* y);           ///< clause 4, for tests
+  void (*mul)(float* x, const float* y, std::uint64_t n);           ///< x = x * y
+  void (*scale)(float* x, float factor, std::uint64_t n);           ///< x = x * factor
+  void (*add_scaled)(float* x, const float* y, float factor,
+                     std::uint64_t n);                    ///< fma(factor, y, x)
+  void (*softcap)(float* x, float cap, std::uint64_t n);  ///< x = cap * tanh(x / cap)
+  /// y[i] = f(x[i]) for the functions of clause 4, indexed by Function; y may be x.
+  void (*functions[kFunctions])(const float* x, std::uint64_t n, float* y);
 };
 
 namespace scalar {
@@ -96,6 +123,10 @@ extern const CpuOps kOps;
 }
 namespace avx2 {
 extern const CpuOps kOps;  ///< only where the build targets x86-64
+}
+namespace neon {
+extern const CpuOps kOps;         ///< only where the build targets AArch64
+extern const CpuOps kOpsDotprod;  ///< for processors with the dot product extension
 }
 
 }  // namespace detrun::kernels

@@ -299,15 +299,20 @@ void CpuBackend::attention(const Buffer& q, const KvCache& cache, std::uint32_t 
           const std::uint32_t row = item / params.n_heads;
           const std::uint32_t kv_head = item % params.n_heads / heads_per_kv;
           const std::uint64_t at = std::uint64_t{item} * params.head_dim;
-          const kernels::AttentionArgs args{q_data + at,
-                                            kv.at(Part::kK, layer, kv_head, 0),
-                                            kv.at(Part::kV, layer, kv_head, 0),
-                                            kv.stride(),
-                                            params.head_dim,
-                                            pos0 + row + 1,
-                                            params.scale,
-                                            attention_scratch_[thread].as<float>(),
-                                            out_data + at};
+          const kernels::AttentionArgs args{
+              .q = q_data + at,
+              .k = kv.at(Part::kK, layer, kv_head, 0),
+              .v = kv.at(Part::kV, layer, kv_head, 0),
+              .stride = kv.stride(),
+              .head_dim = params.head_dim,
+              .n_visible = pos0 + row + 1,
+              .first_visible = 0,
+              .scale = params.scale,
+              .softcap = 0.0f,
+              .sink = nullptr,
+              .scratch = attention_scratch_[thread].as<float>(),
+              .out = out_data + at,
+          };
           attend(&args);
         });
 }

@@ -11,6 +11,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace detrun {
@@ -29,6 +31,12 @@ bool cpu_has_avx2() {
   return has_f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
 #endif
+#if defined(DETRUN_HAVE_NEON)
+bool cpu_has_dotprod() {
+  constexpr unsigned long kDotprod = 1UL << 20U;  // HWCAP_ASIMDDP of the kernel's asm/hwcap.h
+  return (getauxval(AT_HWCAP) & kDotprod) != 0;
+}
+#endif
 bool always() { return true; }
 
 struct IsaRow {
@@ -39,6 +47,10 @@ struct IsaRow {
 constexpr IsaRow kIsas[] = {
 #if defined(DETRUN_HAVE_AVX2)
     {&kernels::avx2::kOps, cpu_has_avx2},
+#endif
+#if defined(DETRUN_HAVE_NEON)
+    {&kernels::neon::kOpsDotprod, cpu_has_dotprod},
+    {&kernels::neon::kOps, always},
 #endif
     {&kernels::scalar::kOps, always},
 };

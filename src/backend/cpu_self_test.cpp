@@ -2,7 +2,9 @@
 // The shapes cross every boundary: lanes, panels, blocks, rows of a tile, tails.
 #include "backend/cpu_self_test.h"
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <span>
 
@@ -12,11 +14,33 @@
 #include "detrun/digest.h"
 #include "detrun/quant.h"
 #include "kernels/fp.h"
+#include "kernels/quant/q2_k.h"
+#include "kernels/quant/q3_k.h"
+#include "kernels/quant/q6_k.h"
 
 namespace detrun {
 namespace {
 
 using kernels::CpuOps;
+
+/// Where the binary16 fields of a block of an integer type lie.
+std::vector<std::size_t> half_fields(QType type) {
+  switch (type) {
+    case QType::kQ2_K:
+      return {offsetof(kernels::BlockQ2_K, d), offsetof(kernels::BlockQ2_K, dmin)};
+    case QType::kQ3_K:
+      return {offsetof(kernels::BlockQ3_K, d)};
+    case QType::kQ6_K:
+      return {offsetof(kernels::BlockQ6_K, d)};
+    case QType::kQ4_1:
+    case QType::kQ5_1:
+    case QType::kQ4_K:
+    case QType::kQ5_K:
+      return {0, 2};
+    default:
+      return {0};
+  }
+}
 
 class Inputs {
  public:
@@ -42,35 +66,38 @@ class Inputs {
     for (float& x : v) x = value();
     return v;
   }
-  /// One block of a type as it lies in a file.
-  std::vector<std::byte> block(QType type) {
-    std::vector<std::byte> bytes(qtype_info(type).block_bytes);
-    const float v = value();
-    const std::uint16_t half = kernels::f32_to_f16(v);
-    const std::uint16_t brain = kernels::f32_to_bf16(v);
-    switch (type) {
-      case QType::kF32:
-        std::memcpy(bytes.data(), &v, sizeof v);
-        break;
-      case QType::kBF16:
-        std::memcpy(bytes.data(), &brain, sizeof brain);
-        break;
-      default:  // a binary16, alone or followed by integers of any value
-        for (std::byte& b : bytes) b = static_cast<std::byte>(next() >> 56);
-        std::memcpy(bytes.data(), &half, sizeof half);
-    }
-    return bytes;
-  }
+  /// A matrix (n, k) as it lies in a file.
   std::vector<std::byte> matrix(QType type, std::uint64_t k, std::uint64_t n) {
-    std::vector<std::byte> bytes;
-    for (std::uint64_t i = 0; i < k / qtype_info(type).block_elems * n; ++i) {
-      const std::vector<std::byte> one = block(type);
-      bytes.insert(bytes.end(), one.begin(), one.end());
+    const QTypeInfo& info = qtype_info(type);
+    std::vector<std::byte> bytes(k / info.block_elems * n * info.block_bytes);
+    const std::vector<std::size_t> halves = half_fields(type);
+    for (std::byte* at = bytes.data(); at != bytes.data() + bytes.size(); at += info.block_bytes) {
+      put_block(info, halves, at);
     }
     return bytes;
   }
 
  private:
+  void put_block(const QTypeInfo& info, std::span<const std::size_t> halves, std::byte* out) {
+    if (info.block_elems == 1) {
+      const float v = value();
+      const std::uint16_t half =
+          info.type == QType::kBF16 ? kernels::f32_to_bf16(v) : kernels::f32_to_f16(v);
+      std::memcpy(out, info.type == QType::kF32 ? static_cast<const void*>(&v) : &half,
+                  info.block_bytes);
+      return;
+    }
+    // Integers of any value around the scale and, in many types, a minimum.
+    for (std::uint32_t i = 0; i < info.block_bytes; i += 8) {
+      const std::uint64_t r = next();
+      std::memcpy(out + i, &r, std::min<std::size_t>(sizeof r, info.block_bytes - i));
+    }
+    for (const std::size_t at : halves) {
+      const std::uint16_t field = kernels::f32_to_f16(value());
+      std::memcpy(out + at, &field, sizeof field);
+    }
+  }
+
   std::uint64_t state_;
 };
 
@@ -85,14 +112,21 @@ using Output = std::vector<std::byte>;
 struct MatmulShape {
   std::uint32_t n_rows;
   std::uint64_t n;
+  std::uint64_t k;
 };
-constexpr MatmulShape kVector{1, 83};  // five panels of 16 and a rest
-constexpr MatmulShape kMatrix{7, 35};  // two panels and a rest; a tile of rows and one more
+// Floats come in panels of 16, integers of 8, in tiles of up to four panels or four rows; each
+// shape has a rest beyond them. k is more than the 32 lanes of clause 1, than the 8 of clause 3.
+constexpr MatmulShape kFloatVector{1, 83, 75};
+constexpr MatmulShape kFloatMatrix{7, 35, 75};
+constexpr MatmulShape kShortVector{1, 43, 11 * 32};  // types with 32 elements a block
+constexpr MatmulShape kShortMatrix{5, 27, 11 * 32};
+constexpr MatmulShape kLongVector{1, 35, 9 * 256};  // with 256
+constexpr MatmulShape kLongMatrix{5, 19, 2 * 256};
 
 void run_matmul(const CpuOps& ops, std::uint32_t gguf_id, MatmulShape shape, Output& out) {
   const QTypeInfo& type = *find_qtype(gguf_id);
   const kernels::MatmulOps* matmul = find_matmul(ops, gguf_id);
-  const std::uint64_t k = type.block_elems == 1 ? 75 : 11 * type.block_elems;
+  const std::uint64_t k = shape.k;
   Inputs inputs(1000 + gguf_id);
   const std::vector<std::byte> rows = inputs.matrix(type.type, k, shape.n);
   const std::uint64_t n_groups = (shape.n + matmul->group - 1) / matmul->group;
@@ -115,7 +149,16 @@ void run_matmul(const CpuOps& ops, std::uint32_t gguf_id, MatmulShape shape, Out
   append<float>(out, decoded);
 }
 
-void run_attention(const CpuOps& ops, bool f16, Output& out) {
+/// What may change the scores of a head, beside q and K.
+struct AttentionCase {
+  bool f16;
+  std::uint32_t window;  ///< 0: every position
+  float softcap;         ///< 0: none
+  bool sink;
+};
+
+void run_attention(const CpuOps& ops, AttentionCase c, Output& out) {
+  const bool f16 = c.f16;
   constexpr std::uint32_t kHeadDim = 20;
   constexpr std::uint64_t kStride = 24;
   constexpr std::uint32_t kPositions = 139;  // two blocks of 64 and a rest
@@ -135,10 +178,22 @@ void run_attention(const CpuOps& ops, bool f16, Output& out) {
   const std::vector<float> q = inputs.values(kHeadDim);
   CpuMemory scratch(ops.attention_scratch_floats(kHeadDim) * sizeof(float), "the self-test");
   std::array<float, kHeadDim> y{};
+  const float sink = inputs.value();
   for (const std::uint32_t n : {1u, 63u, 64u, 65u, kPositions}) {
-    const kernels::AttentionArgs args{q.data(), k.data(), v.data(),     kStride,
-                                      kHeadDim, n,        0.223606795f, scratch.as<float>(),
-                                      y.data()};
+    const kernels::AttentionArgs args{
+        .q = q.data(),
+        .k = k.data(),
+        .v = v.data(),
+        .stride = kStride,
+        .head_dim = kHeadDim,
+        .n_visible = n,
+        .first_visible = c.window != 0 && n > c.window ? n - c.window : 0,
+        .scale = 0.223606795f,
+        .softcap = c.softcap,
+        .sink = c.sink ? &sink : nullptr,
+        .scratch = scratch.as<float>(),
+        .out = y.data(),
+    };
     (f16 ? ops.attention_f16 : ops.attention_f32)(&args);
     append<float>(out, y);
   }
@@ -164,26 +219,54 @@ void run_quantize(const CpuOps& ops, Output& out) {
   append<std::byte>(out, {row.data(), row.size()});
 }
 
-void run_elementwise(const CpuOps& ops, int which, Output& out) {
+/// run(x, y, n) of an operator that works in place.
+template <class Run>
+void run_in_place(Output& out, Run run) {
   Inputs inputs(5000);
   std::vector<float> x = inputs.values(77);
   const std::vector<float> y = inputs.values(77);
-  switch (which) {
-    case 0:
-      ops.silu_mul(x.data(), y.data(), x.size());
-      break;
-    case 1:
-      ops.add(x.data(), y.data(), x.size());
-      break;
-    default:  // enough arguments that a change of any coefficient shows in some last bit
-      x = inputs.values(2003);
-      for (float& v : x) v *= 12.0f;
-      x[3] = 100.0f;
-      x[4] = -102.5f;
-      ops.exp(x.data(), x.size(), x.data());
-      break;
-  }
+  run(x.data(), y.data(), x.size());
   append<float>(out, x);
+}
+
+/// Enough arguments that a change of any coefficient shows in some last bit. Finite ones: which NaN
+/// follows from an infinity is the machine's own affair.
+std::vector<float> function_inputs(float factor) {
+  Inputs inputs(5500);
+  std::vector<float> x = inputs.values(2003);
+  for (float& v : x) v *= factor;
+  x[3] = 100.0f;
+  x[4] = -102.5f;
+  return x;
+}
+
+constexpr std::array<std::string_view, kernels::kFunctions> kFunctionNames = {
+    "exp", "log", "tanh", "erf", "sigmoid", "silu", "gelu_tanh", "gelu_erf"};
+
+void run_function(const CpuOps& ops, std::size_t which, Output& out) {
+  for (const float factor : {12.0f, 0.25f}) {
+    std::vector<float> x = function_inputs(factor);
+    ops.functions[which](x.data(), x.size(), x.data());
+    append<float>(out, x);
+  }
+}
+
+void run_softcap(const CpuOps& ops, Output& out) {
+  std::vector<float> x = function_inputs(12.0f);
+  ops.softcap(x.data(), 30.0f, x.size());
+  append<float>(out, x);
+}
+
+void run_layernorm(const CpuOps& ops, Output& out) {
+  Inputs inputs(6500);
+  const std::vector<float> x = inputs.values(107);
+  const std::vector<float> weight = inputs.values(107);
+  const std::vector<float> bias = inputs.values(107);
+  std::vector<float> y(107);
+  for (const float* b : {bias.data(), static_cast<const float*>(nullptr)}) {
+    ops.layernorm(x.data(), weight.data(), b, 1e-5f, y.size(), y.data());
+    append<float>(out, y);
+  }
 }
 
 void run_rmsnorm(const CpuOps& ops, Output& out) {
@@ -219,18 +302,38 @@ std::vector<KnownAnswer> run_self_test(const CpuOps& ops) {
   for (const kernels::MatmulOps* matmul : std::span(ops.matmuls, ops.n_matmuls)) {
     const std::uint32_t id = matmul->gguf_id;
     const std::string name(find_qtype(id)->name);
-    answer("vector " + name, [&](Output& out) { run_matmul(ops, id, kVector, out); });
-    answer("matmul " + name, [&](Output& out) { run_matmul(ops, id, kMatrix, out); });
+    const std::uint32_t elems = find_qtype(id)->block_elems;
+    const MatmulShape vector = elems == 1 ? kFloatVector : elems == 32 ? kShortVector : kLongVector;
+    const MatmulShape matrix = elems == 1 ? kFloatMatrix : elems == 32 ? kShortMatrix : kLongMatrix;
+    answer("vector " + name, [&](Output& out) { run_matmul(ops, id, vector, out); });
+    answer("matmul " + name, [&](Output& out) { run_matmul(ops, id, matrix, out); });
   }
-  answer("attention f16", [&](Output& out) { run_attention(ops, true, out); });
-  answer("attention f32", [&](Output& out) { run_attention(ops, false, out); });
+  const auto attend = [&](AttentionCase c) {
+    return [&ops, c](Output& out) { run_attention(ops, c, out); };
+  };
+  answer("attention f16", attend({true, 0, 0.0f, false}));
+  answer("attention f32", attend({false, 0, 0.0f, false}));
+  answer("attention window", attend({true, 67, 0.0f, false}));
+  answer("attention softcap", attend({false, 0, 1.5f, false}));
+  answer("attention sink", attend({true, 5, 20.0f, true}));
   answer("rope adjacent", [&](Output& out) { run_rope(ops, false, out); });
   answer("rope halves", [&](Output& out) { run_rope(ops, true, out); });
   answer("quantize", [&](Output& out) { run_quantize(ops, out); });
-  answer("silu_mul", [&](Output& out) { run_elementwise(ops, 0, out); });
-  answer("add", [&](Output& out) { run_elementwise(ops, 1, out); });
-  answer("exp", [&](Output& out) { run_elementwise(ops, 2, out); });
+  const auto in_place = [&](const char* operation, auto run) {
+    answer(operation, [&](Output& out) { run_in_place(out, run); });
+  };
+  in_place("silu_mul", ops.silu_mul);
+  in_place("add", ops.add);
+  in_place("mul", ops.mul);
+  in_place("scale", [&](float* x, const float*, std::uint64_t n) { ops.scale(x, 1.7f, n); });
+  in_place("add_scaled",
+           [&](float* x, const float* y, std::uint64_t n) { ops.add_scaled(x, y, -1.7f, n); });
+  answer("softcap", [&](Output& out) { run_softcap(ops, out); });
+  for (std::size_t i = 0; i < kFunctionNames.size(); ++i) {
+    answer(std::string(kFunctionNames.at(i)), [&](Output& out) { run_function(ops, i, out); });
+  }
   answer("rmsnorm", [&](Output& out) { run_rmsnorm(ops, out); });
+  answer("layernorm", [&](Output& out) { run_layernorm(ops, out); });
   answer("kv_write", [&](Output& out) { run_kv_write(ops, out); });
   return answers;
 }

@@ -1,4 +1,4 @@
-// The table of tensor types, their sizes, exact decoding and the search for values that are not
+// The table of tensor types, their sizes, decoding and the search for values that are not
 // finite. No arithmetic of the contract: that is kernels/.
 #include "detrun/quant.h"
 
@@ -9,18 +9,12 @@
 #include <limits>
 
 #include "detrun/error.h"
-#include "kernels/quant/bf16.h"
-#include "kernels/quant/f16.h"
-#include "kernels/quant/f32.h"
-#include "kernels/quant/q8_0.h"
+#include "kernels/quant/all.h"
 
 namespace detrun {
 namespace {
 
-using kernels::TypeBF16;
-using kernels::TypeF16;
-using kernels::TypeF32;
-using kernels::TypeQ8_0;
+using namespace kernels;
 
 constexpr QTypeInfo kTypes[] = {
 #define DETRUN_QTYPE(name, id, text, elems, bytes, supported) \
@@ -71,13 +65,13 @@ std::optional<std::uint64_t> first_non_finite_element(std::span<const std::byte>
   return std::nullopt;
 }
 
-/// Index of the first element of the first block whose scale is not finite.
-std::optional<std::uint64_t> first_non_finite_q8_0(std::span<const std::byte> bytes) {
-  constexpr std::size_t kBlockBytes = sizeof(kernels::BlockQ8_0);
-  for (std::size_t b = 0; b < bytes.size() / kBlockBytes; ++b) {
-    std::uint16_t d;
-    std::memcpy(&d, bytes.data() + b * kBlockBytes, sizeof d);
-    if (non_finite_bits<TypeF16>(d) != 0) return b * TypeQ8_0::kBlockElems;
+/// Index of the first element of the first block one of whose scales or minima is not finite.
+template <class Type>
+std::optional<std::uint64_t> first_non_finite_block(std::span<const std::byte> bytes) {
+  typename Type::Block block;
+  for (std::size_t b = 0; b < bytes.size() / sizeof block; ++b) {
+    std::memcpy(&block, bytes.data() + b * sizeof block, sizeof block);
+    if (!Type::is_finite(block)) return b * Type::kBlockElems;
   }
   return std::nullopt;
 }
@@ -88,11 +82,22 @@ struct Codec {
   void (*decode)(std::span<const std::byte> bytes, std::span<float> out);
   std::optional<std::uint64_t> (*first_non_finite)(std::span<const std::byte> bytes);
 };
+
+template <class Type>
+constexpr Codec element_codec() {
+  return {Type::kGgufId, decode_blocks<Type>, first_non_finite_element<Type>};
+}
+template <class Type>
+constexpr Codec block_codec() {
+  return {Type::kGgufId, decode_blocks<Type>, first_non_finite_block<Type>};
+}
+
 constexpr Codec kCodecs[] = {
-    {TypeF32::kGgufId, decode_blocks<TypeF32>, first_non_finite_element<TypeF32>},
-    {TypeF16::kGgufId, decode_blocks<TypeF16>, first_non_finite_element<TypeF16>},
-    {TypeBF16::kGgufId, decode_blocks<TypeBF16>, first_non_finite_element<TypeBF16>},
-    {TypeQ8_0::kGgufId, decode_blocks<TypeQ8_0>, first_non_finite_q8_0},
+    element_codec<TypeF32>(), element_codec<TypeF16>(), element_codec<TypeBF16>(),
+    block_codec<TypeQ4_0>(),  block_codec<TypeQ4_1>(),  block_codec<TypeQ5_0>(),
+    block_codec<TypeQ5_1>(),  block_codec<TypeQ8_0>(),  block_codec<TypeIQ4_NL>(),
+    block_codec<TypeQ2_K>(),  block_codec<TypeQ3_K>(),  block_codec<TypeQ4_K>(),
+    block_codec<TypeQ5_K>(),  block_codec<TypeQ6_K>(),  block_codec<TypeIQ4_XS>(),
 };
 
 const Codec& codec(QType type) {

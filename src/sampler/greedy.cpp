@@ -7,6 +7,7 @@
 #include "detrun/sampler.h"
 #include "kernels/contract.h"
 #include "kernels/math.h"
+#include "sampler/row.h"
 
 namespace detrun {
 namespace {
@@ -46,7 +47,7 @@ std::optional<std::int64_t> first_non_finite_logit(std::span<const float> logits
   return std::nullopt;
 }
 
-Choice choose_greedy(std::span<const float> logits) {
+TopTwo find_top_two(std::span<const float> logits) {
   DETRUN_CHECK(!logits.empty());
   DETRUN_CHECK(logits.size() <= std::numeric_limits<std::int32_t>::max());
   DETRUN_CHECK(!first_non_finite_logit(logits));
@@ -61,11 +62,21 @@ Choice choose_greedy(std::span<const float> logits) {
       second = logits[i];
     }
   }
-  const float top = logits[best];
-  const float log_sum = kernels::log32(sum_of_exp(logits, top));
-  const float logprob = kernels::f32_sub(kernels::f32_sub(top, top), log_sum);
-  return {static_cast<std::int32_t>(best), kernels::f32_bits(kernels::f32_sub(top, second)),
-          kernels::f32_bits(logprob)};
+  return {best, second};
+}
+
+Choice describe_choice(std::span<const float> logits, TopTwo top, std::int32_t token) {
+  const float largest = logits[top.best];
+  const float margin = kernels::f32_add(kernels::f32_sub(largest, top.second), 0.0f);
+  const float log_sum = kernels::log32(sum_of_exp(logits, largest));
+  const float chosen = logits[static_cast<std::size_t>(token)];
+  const float logprob = kernels::f32_sub(kernels::f32_sub(chosen, largest), log_sum);
+  return {token, kernels::f32_bits(margin), kernels::f32_bits(logprob)};
+}
+
+Choice choose_greedy(std::span<const float> logits) {
+  const TopTwo top = find_top_two(logits);
+  return describe_choice(logits, top, static_cast<std::int32_t>(top.best));
 }
 
 }  // namespace detrun

@@ -10,14 +10,43 @@
 #include <vector>
 
 #include "kernels/fp.h"
-#include "kernels/quant/bf16.h"
-#include "kernels/quant/f16.h"
-#include "kernels/quant/f32.h"
-#include "kernels/quant/q8_0.h"
+#include "kernels/quant/all.h"
 
 namespace parity {
 
 using namespace detrun::kernels;
+
+/// An integer type: the bytes of its blocks, and where their binary16 fields lie.
+struct BlockShape {
+  std::uint32_t gguf_id;
+  std::uint64_t elems, bytes;
+  std::vector<std::size_t> halves;
+};
+
+inline const std::vector<BlockShape>& block_shapes() {
+  static const std::vector<BlockShape> kShapes = {
+      {TypeQ4_0::kGgufId, 32, sizeof(BlockQ4_0), {0}},
+      {TypeQ4_1::kGgufId, 32, sizeof(BlockQ4_1), {0, 2}},
+      {TypeQ5_0::kGgufId, 32, sizeof(BlockQ5_0), {0}},
+      {TypeQ5_1::kGgufId, 32, sizeof(BlockQ5_1), {0, 2}},
+      {TypeQ8_0::kGgufId, 32, sizeof(BlockQ8_0), {0}},
+      {TypeIQ4_NL::kGgufId, 32, sizeof(BlockIQ4_NL), {0}},
+      {TypeQ2_K::kGgufId, 256, sizeof(BlockQ2_K), {80, 82}},
+      {TypeQ3_K::kGgufId, 256, sizeof(BlockQ3_K), {108}},
+      {TypeQ4_K::kGgufId, 256, sizeof(BlockQ4_K), {0, 2}},
+      {TypeQ5_K::kGgufId, 256, sizeof(BlockQ5_K), {0, 2}},
+      {TypeQ6_K::kGgufId, 256, sizeof(BlockQ6_K), {208}},
+      {TypeIQ4_XS::kGgufId, 256, sizeof(BlockIQ4_XS), {0}},
+  };
+  return kShapes;
+}
+
+inline const BlockShape* block_shape(std::uint32_t gguf_id) {
+  for (const BlockShape& shape : block_shapes()) {
+    if (shape.gguf_id == gguf_id) return &shape;
+  }
+  return nullptr;
+}
 
 class Inputs {
  public:
@@ -74,22 +103,44 @@ class Inputs {
     return v;
   }
 
-  /// A matrix (n, k) as it lies in a file. Q8_0: any int8, -128 and 127 often; scales of any sign,
-  /// subnormal, zero.
+  /// A block scale: any sign; one in eight subnormal, zero or minus zero.
+  std::uint16_t half_scale() {
+    const auto sign = static_cast<std::uint16_t>(next() & 0x8000u);
+    switch (below(16)) {
+      case 0:
+        return static_cast<std::uint16_t>(sign | below(0x400));
+      case 1:
+        return sign;
+      default:
+        return f32_to_f16(plain());
+    }
+  }
+  /// One block of an integer type: any bits, or one in four the same byte throughout: integers and
+  /// scales at either end of their range, in every combination.
+  std::vector<std::byte> block(const BlockShape& shape) {
+    static constexpr std::uint8_t kFills[] = {0x00, 0xff, 0x80, 0x7f, 0x0f, 0xf0};
+    std::vector<std::byte> bytes(shape.bytes);
+    const bool filled = below(4) == 0;
+    const std::uint8_t fill = kFills[below(6)];
+    for (std::byte& b : bytes) b = std::byte{filled ? fill : static_cast<std::uint8_t>(next())};
+    for (const std::size_t at : shape.halves) {
+      const std::uint16_t half = half_scale();
+      std::memcpy(bytes.data() + at, &half, sizeof half);
+    }
+    return bytes;
+  }
+
+  /// A matrix (n, k) as it lies in a file.
   std::vector<std::byte> matrix(std::uint32_t gguf_id, std::uint64_t k, std::uint64_t n) {
     std::vector<std::byte> out;
     const auto put = [&out](const void* p, std::size_t size) {
       const auto* bytes = static_cast<const std::byte*>(p);
       out.insert(out.end(), bytes, bytes + size);
     };
-    if (gguf_id == TypeQ8_0::kGgufId) {
-      for (std::uint64_t b = 0; b < k / 32 * n; ++b) {
-        BlockQ8_0 block;
-        block.d = f32_to_f16(below(16) == 0 ? 0x1p-24f * static_cast<float>(below(1024)) : plain());
-        for (std::int8_t& q : block.q) q = static_cast<std::int8_t>(next() >> 56);
-        if (below(4) == 0) block.q[below(32)] = -128;
-        if (below(4) == 0) block.q[below(32)] = 127;
-        put(&block, sizeof block);
+    if (const BlockShape* shape = block_shape(gguf_id)) {
+      for (std::uint64_t b = 0; b < k / shape->elems * n; ++b) {
+        const std::vector<std::byte> one = block(*shape);
+        put(one.data(), one.size());
       }
       return out;
     }

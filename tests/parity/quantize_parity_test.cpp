@@ -64,6 +64,50 @@ TEST_CASE("blocks of any magnitude quantize as the contract says") {
   }
 }
 
+TEST_CASE("a row keeps the exact sums of 16 and of 32, the latter times the scale rounded once") {
+  const detrun::FpControlScope fp_control;
+  for (const std::uint64_t blocks : {1u, 2u, 15u, 16u, 17u, 33u}) {
+    const std::uint64_t k = 32 * blocks;
+    Inputs inputs(blocks + 77);
+    std::vector<float> x = inputs.plain(k);
+    std::fill_n(x.begin(), 32, -3.0f);  // the largest sum: -32 * 127
+    std::fill_n(x.end() - 16, 16, blocks % 2 == 0 ? 0.0f : -0.0f);
+    for (const CpuOps* ops : detrun::available_cpu_ops()) {
+      CAPTURE(std::string(ops->name));
+      const CpuMemory row = quantize(*ops, x);
+      const QuantizedRow q = quantized_row(row.data(), k);
+      for (std::uint64_t h = 0; h < k / 16; ++h) {
+        int sum = 0;
+        for (std::uint64_t i = 0; i < 16; ++i) sum += q.q[16 * h + i];
+        CHECK(q.b16[h] == sum);
+      }
+      for (std::uint64_t b = 0; b < blocks; ++b) {
+        const float sum = static_cast<float>(q.b16[2 * b] + q.b16[2 * b + 1]);
+        CHECK(f32_bits(q.bx[b]) == f32_bits(q.d[b] * sum));
+      }
+      CHECK(parity::count_live(std::span(q.bx, blocks)) == blocks);
+      CHECK(q.b16[0] == (blocks == 1 ? -16 * 127 : q.b16[1]));
+    }
+  }
+}
+
+TEST_CASE("every byte of a row is written, padding too") {
+  const detrun::FpControlScope fp_control;
+  for (const std::uint64_t blocks : {1u, 3u, 16u, 17u, 31u}) {
+    Inputs inputs(blocks);
+    const std::vector<float> x = inputs.edgy(32 * blocks);
+    const CpuMemory expected = quantize(scalar::kOps, x);
+    for (const CpuOps* ops : detrun::available_cpu_ops()) {
+      CAPTURE(std::string(ops->name));
+      const InputOps& input = ops->inputs[static_cast<int>(InputForm::kQuantized)];
+      CpuMemory row(input.row_bytes(x.size()), "test");
+      std::memset(row.data(), 0xff, row.size());
+      REQUIRE(input.prepare(x.data(), x.size(), row.data()));
+      CHECK(std::memcmp(row.data(), expected.data(), row.size()) == 0);
+    }
+  }
+}
+
 TEST_CASE("ties round to even and nothing leaves -127 to 127") {
   const detrun::FpControlScope fp_control;
   std::vector<float> x(32);

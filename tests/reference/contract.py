@@ -1,22 +1,20 @@
-"""The operators of detrun-numerics(7), profile portable, version 1, in plain Python.
+"""Clauses 1, 2, 5, 7, 8, 10 and 13 of detrun-numerics(7), profile portable, version 1.
 
-Written from the manual page alone, as a second opinion on it: shares no code with the
-program.  Clause numbers are those of the page.  Values are Python floats that hold
-binary32 values exactly; see binary_float.py for the rounding.
+The other clauses: quant_types.py 3, functions32.py 4, attention.py 6, moe.py 9,
+sampling.py 11 and 12; the tables of 8 are in functions64.py.  Written from the manual
+page alone, as a second opinion on it: shares no code with the program.  Values are Python
+floats that hold binary32 values exactly; see binary_float.py for the rounding.
 """
 
-import math
 import struct
 from array import array
-from operator import mul as _integer_mul
 
 from binary_float import (
-    BINARY32, INF, NAN, add, bits, decode_f16, div, encode_f16, f32_from_integer, fma, from_bits,
-    mul, parse_f32, round_to, sqrt, sub)
+    add, bits, decode_f16, div, encode_f16, f32_from_integer, fma, from_bits, mul, sqrt, sub)
+from functions32 import silu, softcap
 from xxh3 import xxh3_128
 
 KV_TYPES = ("f16", "f32")
-ATTENTION_BLOCK = 64
 LEAST_AMAX = 0x0D800000
 
 
@@ -53,8 +51,8 @@ def sum32(values):
     return tree_sum(a)
 
 
-def _fma_lanes(x, y, lanes):
-    """a[k mod lanes] = fma(x[k], y[k], a[k mod lanes]) in ascending k."""
+def fma_lanes(x, y, lanes):
+    """The lanes a[k mod lanes] = fma(x[k], y[k], a[k mod lanes]) in ascending k."""
     a = [0.0] * lanes
     for k in range(0, len(x), lanes):
         head = list(map(fma, x[k:k + lanes], y[k:k + lanes], a))
@@ -66,7 +64,12 @@ def _fma_lanes(x, y, lanes):
 
 def product_float(x, rows):
     """y[n] for rows of widened weights."""
-    return [tree_sum(_fma_lanes(x, row, 32)) for row in rows]
+    return [tree_sum(fma_lanes(x, row, 32)) for row in rows]
+
+
+def add_bias(y, bias):
+    """The outputs of a product, of any type of weight, with the bias."""
+    return add_rows(y, bias)
 
 
 # 2. Quantization of activations
@@ -91,127 +94,29 @@ def quantize(x):
     return [quantize_block(x[k:k + 32]) for k in range(0, len(x), 32)]
 
 
-# 3. Product with integer weights
+# 5. RMSNorm and LayerNorm
 
-def product_q8_0(blocks, rows):
-    """y[n] for rows of groups (d_w, q_w), one block a group, and quantized input."""
-    result = []
-    for row in rows:
-        a = [0.0] * 8
-        for g, ((d_w, q_w), (d_x, q_x)) in enumerate(zip(row, blocks, strict=True)):
-            total = sum(map(_integer_mul, q_w, q_x))
-            e = fma(d_x, f32_from_integer(total), 0.0)
-            a[g % 8] = fma(d_w, e, a[g % 8])
-        result.append(tree_sum(a))
-    return result
-
-
-# 4. Exponential, logarithm, SiLU
-
-EXP_LOG2E = parse_f32("1.44269504088896341")
-EXP_LN2 = (parse_f32("-0.693145751953125"), parse_f32("-1.428606765330187e-06"))
-EXP_TERMS = tuple(map(parse_f32, (
-    "0.0014035551575943828", "0.008372284471988678", "0.04166555032134056",
-    "0.16666488349437714", "0.5", "1", "1")))
-EXP_ROUNDER = 12582912.0
-
-LOG_TERMS = tuple(map(parse_f32, (
-    "-0.13188140094280243", "0.1396193653345108", "-0.1211593970656395", "0.14011041820049286",
-    "-0.16685406863689423", "0.2001003473997116", "-0.24999690055847168", "0.33333224058151245",
-    "-0.5")))
-LOG_LN2 = parse_f32("0.693147182")
-
-
-def _horner(terms, x):
-    p = terms[0]
-    for term in terms[1:]:
-        p = fma(p, x, term)
-    return p
-
-
-def exp(x):
-    """e^x."""
-    if x != x:
-        return NAN
-    c = min(max(x, -104.0), 89.0)
-    t = fma(c, EXP_LOG2E, EXP_ROUNDER)
-    n = sub(t, EXP_ROUNDER)
-    r = fma(n, EXP_LN2[0], c)
-    r = fma(n, EXP_LN2[1], r)
-    p = _horner(EXP_TERMS, r)
-    k = bits(t) - 0x4B400000
-    k1 = k // 2
-    k2 = k - k1
-    return mul(mul(p, from_bits((k1 + 127) << 23)), from_bits((k2 + 127) << 23))
-
-
-def log(x):
-    """The natural logarithm."""
-    if x == 0:
-        return -INF
-    if x == INF:
-        return x
-    if x < 0 or x != x:
-        return NAN
-    u, e = bits(x), 0.0
-    if u < 0x00800000:
-        u, e = bits(mul(x, 8388608.0)), -23.0
-    step = (u - 0x3F2AAAAB) % (1 << 32) & 0xFF800000
-    signed = step - (1 << 32) if step & 0x80000000 else step
-    e = add(e, f32_from_integer(signed // (1 << 23)))
-    f = sub(from_bits((u - step) % (1 << 32)), 1.0)
-    p = _horner(LOG_TERMS, f)
-    low = fma(p, mul(f, f), f)
-    return fma(e, LOG_LN2, low)
-
-
-def silu(x):
-    """x / (1 + exp(-x))."""
-    return div(x, add(1.0, exp(-x)))
-
-
-# 5. RMSNorm
-
-def rms_norm(x, weight, eps):
-    """The normalized row."""
-    (total,) = finite([tree_sum(_fma_lanes(x, x, 32))], "sum of squares")
+def _inverse_deviation(x, eps):
+    (total,) = finite([tree_sum(fma_lanes(x, x, 32))], "sum of squares")
     mean = div(total, f32_from_integer(len(x)))
-    r = div(1.0, sqrt(add(mean, eps)))
+    return div(1.0, sqrt(add(mean, eps)))
+
+
+def _scaled(x, r, weight):
     return [mul(mul(value, r), w) for value, w in zip(x, weight, strict=True)]
 
 
-# 6. Attention
-
-def attention_scale(head_size):
-    """1 / sqrt(D), in binary64, then rounded to binary32."""
-    return round_to(1.0 / math.sqrt(head_size), BINARY32)
+def rms_norm(x, weight, eps):
+    """The row over the root of its mean square."""
+    return _scaled(x, _inverse_deviation(x, eps), weight)
 
 
-def _attention_block(q, keys, values, scale):
-    scores = [mul(tree_sum(_fma_lanes(q, key, 8)), scale) for key in keys]
-    m = max(scores)
-    p = [exp(sub(score, m)) for score in scores]
-    o = [0.0] * len(q)
-    for weight, value in zip(p, values, strict=True):
-        o = [fma(weight, v, before) for v, before in zip(value, o, strict=True)]
-    return m, sum32(p), o
-
-
-def attention(q, keys, values, scale):
-    """One query head over the cached positions 0 .. P of its kv head."""
-    m, length, o = 0.0, 0.0, []
-    for start in range(0, len(keys), ATTENTION_BLOCK):
-        end = start + ATTENTION_BLOCK
-        m_b, l_b, o_b = _attention_block(q, keys[start:end], values[start:end], scale)
-        if start == 0:
-            m, length, o = m_b, l_b, o_b
-            continue
-        top = max(m, m_b)
-        a, b = exp(sub(m, top)), exp(sub(m_b, top))
-        length = fma(length, a, mul(l_b, b))
-        o = [fma(before, a, mul(value, b)) for before, value in zip(o, o_b)]
-        m = top
-    return [add(div(value, length), 0.0) for value in o]
+def layer_norm(x, weight, eps, bias=None):
+    """The row less its mean, over its deviation."""
+    mean = div(sum32(x), f32_from_integer(len(x)))
+    c = [sub(value, mean) for value in x]
+    y = _scaled(c, _inverse_deviation(c, eps), weight)
+    return y if bias is None else add_rows(y, bias)
 
 
 # 7. KV cache
@@ -239,40 +144,35 @@ def rotate(head, cos, sin, half_split=False):
     return y
 
 
-# 10. Residual and products
+# 10. Residual, products, multipliers
 
-def add_rows(x, y):
-    """x + y."""
+def add_rows(x, y, scale=None):
+    """x + y, or with a residual scale x + y * scale."""
+    if scale is not None:
+        y = scale_row(y, scale)
     return [add(a, b) for a, b in zip(x, y, strict=True)]
 
 
-def gate_rows(gate, up):
-    """silu(gate) * up."""
-    return [mul(silu(a), b) for a, b in zip(gate, up, strict=True)]
+def gate_rows(gate, up, function=silu):
+    """function(gate) * up."""
+    return [mul(function(a), b) for a, b in zip(gate, up, strict=True)]
 
 
-# 11. Margin and log probability
-
-def margin(logits):
-    """The largest logit less the second largest."""
-    if len(logits) == 1:
-        return INF
-    first, second = sorted(logits, reverse=True)[:2]
-    return sub(first, second)
+def scale_row(x, scale):
+    """x * scale."""
+    return [mul(value, scale) for value in x]
 
 
-def log_probability(logits, chosen):
-    """The log probability of an id."""
-    m = max(logits)
-    total = sum32(exp(sub(value, m)) for value in logits)
-    return sub(sub(logits[chosen], m), log(total))
+def embedding_scale(width):
+    """sqrt(f32(n_embd))."""
+    return sqrt(f32_from_integer(width))
 
 
-# 12. Choice at temperature 0
-
-def choose(logits):
-    """The lowest id of the largest logit."""
-    return logits.index(max(logits))
+def finish_logits(x, scale=None, cap=None):
+    """The logits with the multiplier and the soft cap of the file."""
+    if scale is not None:
+        x = scale_row(x, scale)
+    return x if cap is None else [softcap(value, cap) for value in x]
 
 
 # 13. Hash of the logits

@@ -5,6 +5,7 @@ integers.  Shares no code with the program.
 """
 
 import math
+from typing import NamedTuple
 
 from binary_float import fma64, to_f32
 
@@ -60,18 +61,48 @@ def sin_cos64(x):
     return ((s, c), (c, -s), (-s, -c), (-c, s))[int(n) % 4]
 
 
-def inverse_frequencies(count, theta, factors=None):
+class Yarn(NamedTuple):
+    """The parameters of YaRN, binary64; original is the original context length."""
+
+    factor: float
+    original: int
+    beta_fast: float = 32.0
+    beta_slow: float = 1.0
+
+    def correction(self, beta, count, theta):
+        """corr(b): the number of the pair that turns b times in the original context."""
+        turns = log64(self.original / (beta * 6.283185307179586))
+        return count * turns / (2.0 * log64(theta))
+
+    def ramp(self, i, count, theta):
+        """R, the share of the pair i that is not scaled."""
+        low = max(0.0, float(math.floor(self.correction(self.beta_fast, count, theta))))
+        high = min(count - 1.0, float(math.ceil(self.correction(self.beta_slow, count, theta))))
+        width = max(0.001, high - low)
+        return 1.0 - min(1.0, max(0.0, (i - low) / width))
+
+    def mscale(self, attention_factor=1.0):
+        """The factor of sine and cosine."""
+        return attention_factor * (1.0 + 0.1 * log64(self.factor))
+
+
+def inverse_frequencies(count, theta, factors=None, linear=None, yarn=None):
     """inv[i] for the count / 2 pairs of a head."""
     result = []
     for i in range(count // 2):
         inverse = exp64((-(2.0 * i) / count) * log64(theta))
         if factors is not None:
             inverse = inverse / factors[i]
+        if linear is not None:
+            inverse = inverse / linear
+        if yarn is not None:
+            r = yarn.ramp(i, count, theta)
+            inverse = (inverse / yarn.factor) * (1.0 - r) + inverse * r
         result.append(inverse)
     return result
 
 
-def rope_row(position, inverse):
+def rope_row(position, inverse, mscale=1.0):
     """The binary32 lists (cos, sin) of one position."""
     pairs = [sin_cos64(position * value) for value in inverse]
-    return [to_f32(c) for _, c in pairs], [to_f32(s) for s, _ in pairs]
+    return [to_f32(c * mscale) for _, c in pairs], [to_f32(s * mscale) for s, _ in pairs]

@@ -1,20 +1,29 @@
 """A strict reader of GGUF version 3 files and the forward pass of the architecture llama.
 
-Reads the tensor types F32, F16, BF16 and Q8_0.  The forward pass is the section FORWARD
-PASS of detrun-numerics(7), one position at a time.  Shares no code with the program.
+Reads the tensor types F32, F16, BF16 and the integer types of clause 3.  The forward pass
+is the section FORWARD PASS of detrun-numerics(7), one position at a time.  Shares no code
+with the program.
 """
 
 import math
 import struct
 
+import attention
 import contract
+import sampling
 from functions64 import inverse_frequencies, rope_row
+from quant_types import QUANT_TYPES, product_quantized, read_row, widen_row
 
-SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q",
+SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q",
            12: "d"}
 STRING, ARRAY = 8, 9
 # name, elements a block, bytes a block
-TENSOR_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 8: ("Q8_0", 32, 34), 30: ("BF16", 1, 2)}
+TENSOR_TYPES = {0: ("F32", 1, 4), 1: ("F16", 1, 2), 30: ("BF16", 1, 2)}
+TENSOR_TYPES.update({number: (kind, QUANT_TYPES[kind].elements, QUANT_TYPES[kind].size)
+                     for number, kind in (
+                         (2, "Q4_0"), (3, "Q4_1"), (6, "Q5_0"), (7, "Q5_1"), (8, "Q8_0"),
+                         (10, "Q2_K"), (11, "Q3_K"), (12, "Q4_K"), (13, "Q5_K"), (14, "Q6_K"),
+                         (20, "IQ4_NL"), (23, "IQ4_XS"))})
 MAX_ITEMS = 1 << 24
 
 
@@ -65,7 +74,7 @@ class Reader:
 
 
 class Tensor:
-    """A matrix: rows of widened weights, or rows of blocks (d_w, q_w)."""
+    """A matrix: rows of widened weights, or rows of groups of an integer type."""
 
     def __init__(self, name, kind, shape, data):
         self.name, self.kind, self.columns = name, kind, shape[0]
@@ -77,23 +86,15 @@ class Tensor:
     def rows(self):
         """All rows, decoded when first asked for."""
         if self._rows is None:
-            read = self._read_q8_0 if self.kind == "Q8_0" else self._read_float
-            self._rows = [read(raw) for raw in self._raw]
+            read = read_row if self.kind in QUANT_TYPES else _read_float
+            self._rows = [read(self.kind, raw) for raw in self._raw]
         return self._rows
 
-    def _read_float(self, raw):
-        return contract.widen(raw, self.kind)
-
-    def _read_q8_0(self, raw):
-        blocks = [(d, q) for d, *q in struct.iter_unpack("<e32b", raw)]
-        contract.finite([d for d, _ in blocks], self.name)
-        return blocks
-
     def row(self, n):
-        """One row, decoded exactly."""
-        if self.kind != "Q8_0":
-            return list(self.rows[n])
-        return [d * q for d, block in self.rows[n] for q in block]
+        """One row as an embedding."""
+        if self.kind in QUANT_TYPES:
+            return widen_row(self.rows[n])
+        return list(self.rows[n])
 
     def vector(self):
         """The only row."""
@@ -106,9 +107,13 @@ class Tensor:
         if len(x) != self.columns:
             raise FormatError("%s: %d columns for %d inputs" % (self.name, self.columns, len(x)))
         contract.finite(x, "activations before " + self.name)
-        if self.kind == "Q8_0":
-            return contract.product_q8_0(contract.quantize(x), self.rows)
+        if self.kind in QUANT_TYPES:
+            return product_quantized(contract.quantize(x), self.rows)
         return contract.product_float(x, self.rows)
+
+
+def _read_float(kind, raw):
+    return contract.widen(raw, kind)
 
 
 def read_gguf(path):
@@ -177,7 +182,7 @@ class Model:
         width = metadata["llama.embedding_length"]
         self.head_size = metadata.get("llama.attention.key_length", width // self.heads)
         self.eps = metadata["llama.attention.layer_norm_rms_epsilon"]
-        self.scale = contract.attention_scale(self.head_size)
+        self.scale = attention.attention_scale(self.head_size)
         theta = metadata.get("llama.rope.freq_base", 10000.0)
         rotated = metadata.get("llama.rope.dimension_count", self.head_size)
         factors = tensors["rope_freqs.weight"].vector() if "rope_freqs.weight" in tensors else None
@@ -199,9 +204,9 @@ class Model:
         layer.values.append([contract.kv_round(v, self.kv_type) for v in values])
         result = []
         for head, q in enumerate(queries):
-            kv = head // (self.heads // self.kv_heads)
-            result += contract.attention(q, [keys[kv] for keys in layer.keys],
-                                         [values[kv] for values in layer.values], self.scale)
+            kv = attention.kv_head(head, self.heads, self.kv_heads)
+            result += attention.attention(q, [keys[kv] for keys in layer.keys],
+                                          [values[kv] for values in layer.values], self.scale)
         return layer.output.product(result)
 
     def step(self, token):
@@ -224,6 +229,6 @@ class Row:
 
     def __init__(self, logits):
         self.hash = contract.logits_hash(logits)
-        self.token = contract.choose(logits)
-        self.margin = contract.margin(logits)
-        self.log_probability = contract.log_probability(logits, self.token)
+        self.token = sampling.choose_largest(logits)
+        self.margin = sampling.margin(logits)
+        self.log_probability = sampling.log_probability(logits, self.token)

@@ -28,7 +28,7 @@ namespace gguf {
 inline constexpr std::uint32_t kU8 = 0, kI8 = 1, kU16 = 2, kI16 = 3, kU32 = 4, kI32 = 5, kF32 = 6,
                                kBool = 7, kString = 8, kArray = 9, kU64 = 10, kI64 = 11, kF64 = 12;
 inline constexpr std::uint32_t kTensorF32 = 0, kTensorF16 = 1, kTensorQ4_0 = 2, kTensorQ8_0 = 8,
-                               kTensorQ4_K = 12, kTensorBF16 = 30;
+                               kTensorQ8_1 = 9, kTensorQ4_K = 12, kTensorBF16 = 30;
 }  // namespace gguf
 
 /// Appends the little-endian bytes of a number.

@@ -1,6 +1,7 @@
 // Attention of one query head: contract clause 6. Scores: the 8 canonical lanes are one register,
 // eight positions at a time, their trees by transposing. Weighted sums: lane = element of the head.
 #include "kernels/cpu/avx2/avx2.h"
+#include "kernels/cpu/avx2/functions.h"
 #include "kernels/cpu/avx2/lanes.h"
 
 namespace detrun::kernels::avx2 {
@@ -35,16 +36,24 @@ inline __m256 trees8(const __m256 (&a)[8]) {
   return _mm256_add_ps(sum, _mm256_setzero_ps());
 }
 
-/// Scores of n positions, rounded up to a multiple of 8 by repeating the last one.
+/// The visible positions of a block: begin <= j < end <= 64.
+struct Visible {
+  std::uint64_t begin, end;
+};
+
+/// Scores of the visible positions, in eights: invisible ones repeat the nearest visible score.
 template <class Type>
 void scores(const AttentionArgs& args, const float* q, const typename Type::Block* k,
-            std::uint64_t n, float* s) {
+            Visible visible, float* s) {
   const std::uint64_t dim = padded(args.head_dim);
-  for (std::uint64_t j = 0; j < n; j += 8) {
+  const __m256 cap = _mm256_set1_ps(args.softcap);
+  for (std::uint64_t j = visible.begin / 8 * 8; j < visible.end; j += 8) {
     const typename Type::Block* row[8];
     __m256 a[8];
     for (std::uint64_t i = 0; i < 8; ++i) {
-      row[i] = k + (j + i < n ? j + i : n - 1) * args.stride;
+      std::uint64_t at = j + i < visible.end ? j + i : visible.end - 1;
+      if (at < visible.begin) at = visible.begin;
+      row[i] = k + at * args.stride;
       a[i] = _mm256_setzero_ps();
     }
     for (std::uint64_t d = 0; d < dim; d += 8) {
@@ -52,17 +61,19 @@ void scores(const AttentionArgs& args, const float* q, const typename Type::Bloc
 #pragma GCC unroll 8
       for (int i = 0; i < 8; ++i) a[i] = _mm256_fmadd_ps(qd, load8(Type{}, row[i] + d), a[i]);
     }
-    _mm256_store_ps(s + j, _mm256_mul_ps(trees8(a), _mm256_set1_ps(args.scale)));
+    __m256 score = _mm256_mul_ps(trees8(a), _mm256_set1_ps(args.scale));
+    if (args.softcap != 0.0f) score = softcap8(score, cap);
+    _mm256_store_ps(s + j, score);
   }
 }
 
 /// o[d] = chain of fma(p[j], v[j][d], .) for C registers of d.
 template <class Type, int C>
 void weighted_sum(const float* p, const typename Type::Block* v, std::uint64_t stride,
-                  std::uint64_t n, float* o) {
+                  Visible visible, float* o) {
   __m256 a[C];
   for (int c = 0; c < C; ++c) a[c] = _mm256_setzero_ps();
-  for (std::uint64_t j = 0; j < n; ++j) {
+  for (std::uint64_t j = visible.begin; j < visible.end; ++j) {
     const __m256 pj = _mm256_broadcast_ss(p + j);
 #pragma GCC unroll 8
     for (int c = 0; c < C; ++c) {
@@ -72,25 +83,40 @@ void weighted_sum(const float* p, const typename Type::Block* v, std::uint64_t s
   for (int c = 0; c < C; ++c) _mm256_store_ps(o + 8 * c, a[c]);
 }
 
-/// One block of n visible positions: returns its largest score, fills *l and o (padded head_dim).
+/// All ones in the lanes of j .. j + 7 that are visible.
+inline __m256 visible_lanes(Visible visible, std::uint64_t j) {
+  const __m256i lane = _mm256_add_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
+                                        _mm256_set1_epi32(static_cast<int>(j)));
+  const __m256i before =
+      _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(visible.begin)), lane);
+  const __m256i within = _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(visible.end)), lane);
+  return _mm256_castsi256_ps(_mm256_andnot_si256(before, within));
+}
+
+/// The block at position `first`: returns its largest score, fills *l and o (padded head_dim).
 template <class Type>
-float block_state(const AttentionArgs& args, const float* q, std::uint64_t first, std::uint64_t n,
+float block_state(const AttentionArgs& args, const float* q, std::uint64_t first, Visible visible,
                   float* l, float* o) {
   const std::uint64_t offset = first * args.stride;
   const auto* v = static_cast<const typename Type::Block*>(args.v) + offset;
   alignas(32) float p[kKvBlock];
-  scores<Type>(args, q, static_cast<const typename Type::Block*>(args.k) + offset, n, p);
-  __m256 largest = _mm256_load_ps(p);
-  for (std::uint64_t j = 8; j < n; j += 8) largest = _mm256_max_ps(largest, _mm256_load_ps(p + j));
+  scores<Type>(args, q, static_cast<const typename Type::Block*>(args.k) + offset, visible, p);
+  const std::uint64_t first_eight = visible.begin / 8 * 8;
+  __m256 largest = _mm256_load_ps(p + first_eight);
+  for (std::uint64_t j = first_eight + 8; j < visible.end; j += 8) {
+    largest = _mm256_max_ps(largest, _mm256_load_ps(p + j));
+  }
   __m128 h = _mm_max_ps(_mm256_castps256_ps128(largest), _mm256_extractf128_ps(largest, 1));
   h = _mm_max_ps(h, _mm_movehl_ps(h, h));
   h = _mm_max_ss(h, _mm_shuffle_ps(h, h, 1));
   const float m = _mm_cvtss_f32(h);
   for (std::uint64_t j = 0; j < kKvBlock; j += 8) {
-    __m256 e = _mm256_setzero_ps();
-    if (j < n) e = exp8(_mm256_sub_ps(_mm256_load_ps(p + j), _mm256_set1_ps(m)));
-    if (j < n && n - j < 8) e = _mm256_and_ps(e, _mm256_castsi256_ps(first_lanes(n - j)));
-    _mm256_store_ps(p + j, e);  // missing slots are +0
+    __m256 e = _mm256_setzero_ps();  // what is not visible weighs +0
+    if (j >= first_eight && j < visible.end) {
+      e = exp8(_mm256_sub_ps(_mm256_load_ps(p + j), _mm256_set1_ps(m)));
+      e = _mm256_and_ps(e, visible_lanes(visible, j));
+    }
+    _mm256_store_ps(p + j, e);
   }
   __m256 sums[4];
   for (int i = 0; i < 4; ++i) {
@@ -99,9 +125,9 @@ float block_state(const AttentionArgs& args, const float* q, std::uint64_t first
   *l = tree32(sums);
   const std::uint64_t dim = padded(args.head_dim);
   std::uint64_t d = 0;
-  for (; d + 64 <= dim; d += 64) weighted_sum<Type, 8>(p, v + d, args.stride, n, o + d);
-  for (; d + 16 <= dim; d += 16) weighted_sum<Type, 2>(p, v + d, args.stride, n, o + d);
-  for (; d < dim; d += 8) weighted_sum<Type, 1>(p, v + d, args.stride, n, o + d);
+  for (; d + 64 <= dim; d += 64) weighted_sum<Type, 8>(p, v + d, args.stride, visible, o + d);
+  for (; d + 16 <= dim; d += 16) weighted_sum<Type, 2>(p, v + d, args.stride, visible, o + d);
+  for (; d < dim; d += 8) weighted_sum<Type, 1>(p, v + d, args.stride, visible, o + d);
   return m;
 }
 
@@ -116,15 +142,24 @@ void attention(const AttentionArgs* args) {
   }
   float m = 0.0f;
   float l = 0.0f;
-  for (std::uint64_t first = 0; first < args->n_visible; first += kKvBlock) {
+  bool has_state = args->sink != nullptr;
+  if (has_state) {  // a sink weighs in like a position whose V is zero
+    m = *args->sink;
+    l = 1.0f;
+    for (std::uint64_t d = 0; d < dim; d += 8) _mm256_store_ps(o + d, _mm256_setzero_ps());
+  }
+  const std::uint64_t first_block = args->first_visible / kKvBlock * kKvBlock;
+  for (std::uint64_t first = first_block; first < args->n_visible; first += kKvBlock) {
     const std::uint64_t left = args->n_visible - first;
-    const std::uint64_t n = left < kKvBlock ? left : kKvBlock;
-    if (first == 0) {  // the first block is copied
-      m = block_state<Type>(*args, q, first, n, &l, o);
+    const Visible visible{first == first_block ? args->first_visible - first : 0,
+                          left < kKvBlock ? left : kKvBlock};
+    if (!has_state) {  // the first block is copied
+      m = block_state<Type>(*args, q, first, visible, &l, o);
+      has_state = true;
       continue;
     }
     float l_block;
-    const float m_block = block_state<Type>(*args, q, first, n, &l_block, o_block);
+    const float m_block = block_state<Type>(*args, q, first, visible, &l_block, o_block);
     const float m_new = m_block > m ? m_block : m;
     const float a = exp32(f32_sub(m, m_new));
     const float b = exp32(f32_sub(m_block, m_new));

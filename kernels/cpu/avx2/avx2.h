@@ -10,7 +10,18 @@ namespace detrun::kernels::avx2 {
 extern const MatmulOps kMatmulF32;
 extern const MatmulOps kMatmulF16;
 extern const MatmulOps kMatmulBF16;
+extern const MatmulOps kMatmulQ4_0;
+extern const MatmulOps kMatmulQ4_1;
+extern const MatmulOps kMatmulQ5_0;
+extern const MatmulOps kMatmulQ5_1;
 extern const MatmulOps kMatmulQ8_0;
+extern const MatmulOps kMatmulIQ4_NL;
+extern const MatmulOps kMatmulQ2_K;
+extern const MatmulOps kMatmulQ3_K;
+extern const MatmulOps kMatmulQ4_K;
+extern const MatmulOps kMatmulQ5_K;
+extern const MatmulOps kMatmulQ6_K;
+extern const MatmulOps kMatmulIQ4_XS;
 
 std::uint64_t float_row_bytes(std::uint64_t k);
 bool prepare_float(const float* x, std::uint64_t k, void* row);
@@ -25,8 +36,21 @@ bool kv_write_f32(const float* x, std::uint64_t n, float* out);
 std::uint64_t attention_scratch_floats(std::uint32_t head_dim);
 void attention_f16(const AttentionArgs* args);
 void attention_f32(const AttentionArgs* args);
+bool layernorm(const float* x, const float* weight, const float* bias, float eps, std::uint64_t n,
+               float* y);
 void silu_mul(float* gate, const float* up, std::uint64_t n);
 void add(float* x, const float* y, std::uint64_t n);
+void mul(float* x, const float* y, std::uint64_t n);
+void scale(float* x, float factor, std::uint64_t n);
+void add_scaled(float* x, const float* y, float factor, std::uint64_t n);
+void softcap(float* x, float cap, std::uint64_t n);
 void exp(const float* x, std::uint64_t n, float* y);
+void log(const float* x, std::uint64_t n, float* y);
+void tanh(const float* x, std::uint64_t n, float* y);
+void erf(const float* x, std::uint64_t n, float* y);
+void sigmoid(const float* x, std::uint64_t n, float* y);
+void silu(const float* x, std::uint64_t n, float* y);
+void gelu_tanh(const float* x, std::uint64_t n, float* y);
+void gelu_erf(const float* x, std::uint64_t n, float* y);
 
 }  // namespace detrun::kernels::avx2

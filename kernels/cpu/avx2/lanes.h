@@ -1,11 +1,10 @@
 // Eight binary32 lanes of AVX2 + FMA + F16C: loads that widen exactly, the contract's summation
-// trees, exp. Internal to kernels/cpu/avx2; everything here has internal linkage.
+// trees. Internal to kernels/cpu/avx2; everything here has internal linkage.
 #pragma once
 
 #include <immintrin.h>
 
 #include "kernels/contract.h"
-#include "kernels/math.h"
 #include "kernels/quant/bf16.h"
 #include "kernels/quant/f16.h"
 #include "kernels/quant/f32.h"
@@ -53,36 +52,6 @@ static inline float tree8(__m256 a) {
 /// T_32 of lanes 0-7, 8-15, 16-23, 24-31.
 static inline float tree32(const __m256 (&a)[4]) {
   return tree8(_mm256_add_ps(_mm256_add_ps(a[0], a[2]), _mm256_add_ps(a[1], a[3])));
-}
-
-/// exp32 in every lane: the same operations in the same order as kernels/math.h.
-static inline __m256 exp8(__m256 x) {
-  // min and max return their second operand for NaN, as the comparisons of exp32 do.
-  __m256 c = _mm256_min_ps(x, _mm256_set1_ps(kExpMax));
-  c = _mm256_max_ps(c, _mm256_set1_ps(kExpMin));
-  const __m256 magic = _mm256_set1_ps(kRoundMagic);
-  const __m256 t = _mm256_fmadd_ps(c, _mm256_set1_ps(kLog2e), magic);
-  const __m256 n = _mm256_add_ps(t, _mm256_set1_ps(-kRoundMagic));
-  __m256 r = _mm256_fmadd_ps(n, _mm256_set1_ps(-kLn2High), c);
-  r = _mm256_fmadd_ps(n, _mm256_set1_ps(-kLn2Low), r);
-  __m256 p = _mm256_set1_ps(kExp6);
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(kExp5));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(kExp4));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(kExp3));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0.5f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.0f));
-  const __m256i magic_bits = _mm256_set1_epi32(static_cast<int>(kRoundMagicBits));
-  const __m256i k = _mm256_sub_epi32(_mm256_castps_si256(t), magic_bits);
-  const __m256i k1 = _mm256_srai_epi32(k, 1);
-  const __m256i k2 = _mm256_sub_epi32(k, k1);
-  const __m256i bias = _mm256_set1_epi32(127);
-  const __m256i scale1 = _mm256_slli_epi32(_mm256_add_epi32(k1, bias), 23);
-  const __m256i scale2 = _mm256_slli_epi32(_mm256_add_epi32(k2, bias), 23);
-  const __m256 y =
-      _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(scale1)), _mm256_castsi256_ps(scale2));
-  const __m256 nan = _mm256_castsi256_ps(_mm256_set1_epi32(static_cast<int>(kNanBits)));
-  return _mm256_blendv_ps(y, nan, _mm256_cmp_ps(x, x, _CMP_UNORD_Q));
 }
 
 /// The largest of eight unsigned lanes.

@@ -5,6 +5,23 @@
 
 namespace detrun::kernels::avx2 {
 
+namespace {
+
+/// quantized_row_write_sums for q in a register.
+inline void write_sums(const QuantizedRowOut& row, std::uint64_t b, __m256i q) {
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
+  __m256i sums = _mm256_madd_epi16(pairs, _mm256_set1_epi16(1));
+  sums = _mm256_hadd_epi32(sums, sums);
+  sums = _mm256_hadd_epi32(sums, sums);  // each 128-bit lane holds the sum of its sixteen
+  const std::int32_t low = _mm256_extract_epi32(sums, 0);
+  const std::int32_t high = _mm256_extract_epi32(sums, 4);
+  row.b16[2 * b] = static_cast<std::int16_t>(low);
+  row.b16[2 * b + 1] = static_cast<std::int16_t>(high);
+  row.bx[b] = f32_mul(row.d[b], static_cast<float>(low + high));
+}
+
+}  // namespace
+
 std::uint64_t quantized_row_bytes(std::uint64_t k) { return kernels::quantized_row_bytes(k); }
 
 bool quantize(const float* x, std::uint64_t k, void* row) {
@@ -21,6 +38,7 @@ bool quantize(const float* x, std::uint64_t k, void* row) {
     if (largest < kZeroBlockBits) {
       out.d[b] = 0.0f;
       _mm256_storeu_si256(q, _mm256_setzero_si256());
+      write_sums(out, b, _mm256_setzero_si256());
       continue;
     }
     const float amax = f32_from_bits(largest);
@@ -34,7 +52,9 @@ bool quantize(const float* x, std::uint64_t k, void* row) {
     }
     const __m256i bytes =
         _mm256_packs_epi16(_mm256_packs_epi32(n[0], n[1]), _mm256_packs_epi32(n[2], n[3]));
-    _mm256_storeu_si256(q, _mm256_permutevar8x32_epi32(bytes, order));
+    const __m256i in_order = _mm256_permutevar8x32_epi32(bytes, order);
+    _mm256_storeu_si256(q, in_order);
+    write_sums(out, b, in_order);
   }
   return true;
 }

@@ -4,7 +4,10 @@
 namespace detrun::kernels::avx2 {
 
 namespace {
-constexpr const MatmulOps* kMatmuls[] = {&kMatmulF32, &kMatmulF16, &kMatmulBF16, &kMatmulQ8_0};
+constexpr const MatmulOps* kMatmuls[] = {&kMatmulF32,    &kMatmulF16,  &kMatmulBF16,  &kMatmulQ4_0,
+                                         &kMatmulQ4_1,   &kMatmulQ5_0, &kMatmulQ5_1,  &kMatmulQ8_0,
+                                         &kMatmulIQ4_NL, &kMatmulQ2_K, &kMatmulQ3_K,  &kMatmulQ4_K,
+                                         &kMatmulQ5_K,   &kMatmulQ6_K, &kMatmulIQ4_XS};
 }  // namespace
 
 const CpuOps kOps = {
@@ -20,9 +23,14 @@ const CpuOps kOps = {
     .attention_scratch_floats = attention_scratch_floats,
     .attention_f16 = attention_f16,
     .attention_f32 = attention_f32,
+    .layernorm = layernorm,
     .silu_mul = silu_mul,
     .add = add,
-    .exp = exp,
+    .mul = mul,
+    .scale = scale,
+    .add_scaled = add_scaled,
+    .softcap = softcap,
+    .functions = {exp, log, tanh, erf, sigmoid, silu, gelu_tanh, gelu_erf},
 };
 
 }  // namespace detrun::kernels::avx2

@@ -16,25 +16,33 @@ float score(const AttentionArgs& args, const typename Type::Block* k) {
   for (std::uint32_t d = 0; d < args.head_dim; ++d) {
     a[d % kScoreLanes] = f32_fma(args.q[d], Type::widen(k[d]), a[d % kScoreLanes]);
   }
-  return f32_mul(tree_sum<kScoreLanes>(a), args.scale);
+  const float s = f32_mul(tree_sum<kScoreLanes>(a), args.scale);
+  return args.softcap != 0.0f ? softcap32(s, args.softcap) : s;
 }
 
-/// One block of `n` visible positions: returns its largest score, fills *l and o (head_dim).
+/// The positions first + j, begin <= j < end, of the block at `first` are the visible ones: returns
+/// their largest score, fills *l and o (head_dim). Lanes of the sum are those of absolute
+/// positions.
 template <class Type>
-float block_state(const AttentionArgs& args, std::uint64_t first, int n, float* l, float* o) {
+float block_state(const AttentionArgs& args, std::uint64_t first, int begin, int end, float* l,
+                  float* o) {
   const auto* k = static_cast<const typename Type::Block*>(args.k) + first * args.stride;
   const auto* v = static_cast<const typename Type::Block*>(args.v) + first * args.stride;
   float p[kKvBlock];
   float m = 0.0f;
-  for (int j = 0; j < n; ++j) {
+  for (int j = begin; j < end; ++j) {
     p[j] = score<Type>(args, k + static_cast<std::uint64_t>(j) * args.stride);
-    if (j == 0 || p[j] > m) m = p[j];
+    if (j == begin || p[j] > m) m = p[j];
   }
-  for (int j = 0; j < n; ++j) p[j] = exp32(f32_sub(p[j], m));
-  *l = sum32(p, static_cast<std::uint64_t>(n));
+  float a[kSumLanes] = {};
+  for (int j = begin; j < end; ++j) {
+    p[j] = exp32(f32_sub(p[j], m));
+    a[j % kSumLanes] = f32_add(a[j % kSumLanes], p[j]);
+  }
+  *l = tree_sum<kSumLanes>(a);
   for (std::uint32_t d = 0; d < args.head_dim; ++d) {
     o[d] = 0.0f;
-    for (int j = 0; j < n; ++j) {
+    for (int j = begin; j < end; ++j) {
       o[d] = f32_fma(p[j], Type::widen(v[static_cast<std::uint64_t>(j) * args.stride + d]), o[d]);
     }
   }
@@ -47,15 +55,24 @@ void attention(const AttentionArgs* args) {
   float* o_block = args->scratch;
   float m = 0.0f;
   float l = 0.0f;
-  for (std::uint64_t first = 0; first < args->n_visible; first += kKvBlock) {
+  bool has_state = args->sink != nullptr;
+  if (has_state) {  // a sink weighs in like a position whose V is zero
+    m = *args->sink;
+    l = 1.0f;
+    for (std::uint32_t d = 0; d < args->head_dim; ++d) o[d] = 0.0f;
+  }
+  const std::uint64_t first_block = args->first_visible / kKvBlock * kKvBlock;
+  for (std::uint64_t first = first_block; first < args->n_visible; first += kKvBlock) {
+    const int begin = first == first_block ? static_cast<int>(args->first_visible - first) : 0;
     const std::uint64_t left = args->n_visible - first;
-    const int n = left < kKvBlock ? static_cast<int>(left) : kKvBlock;
-    if (first == 0) {  // the first block is copied
-      m = block_state<Type>(*args, first, n, &l, o);
+    const int end = left < kKvBlock ? static_cast<int>(left) : kKvBlock;
+    if (!has_state) {  // the first block is copied
+      m = block_state<Type>(*args, first, begin, end, &l, o);
+      has_state = true;
       continue;
     }
     float l_block;
-    const float m_block = block_state<Type>(*args, first, n, &l_block, o_block);
+    const float m_block = block_state<Type>(*args, first, begin, end, &l_block, o_block);
     const float m_new = m_block > m ? m_block : m;
     const float a = exp32(f32_sub(m, m_new));
     const float b = exp32(f32_sub(m_block, m_new));

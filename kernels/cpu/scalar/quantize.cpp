@@ -22,6 +22,7 @@ bool quantize(const float* x, std::uint64_t k, void* row) {
     if (largest < kZeroBlockBits) {
       out.d[b] = 0.0f;
       for (int i = 0; i < kActivationBlock; ++i) qb[i] = 0;
+      quantized_row_write_sums(out, b);
       continue;
     }
     const float amax = f32_from_bits(largest);
@@ -33,6 +34,7 @@ bool quantize(const float* x, std::uint64_t k, void* row) {
       if (q < -kActivationMax) q = -kActivationMax;
       qb[i] = static_cast<std::int8_t>(q);
     }
+    quantized_row_write_sums(out, b);
   }
   return true;
 }

@@ -311,9 +311,9 @@ TEST_CASE("a vocabulary of another size than the embedding is refused") {
 TEST_CASE("tensor types are checked and named") {
   TinyFile file = tiny_llama({});
   TinyFile::Tensor& matrix = file.tensor("blk.1.ffn_up.weight");
-  matrix.type = gguf::kTensorQ4_0;
-  matrix.data.resize(matrix.dims[0] / 32 * 18 * matrix.dims[1]);
-  CHECK(has(refusal(file), "tensor blk.1.ffn_up.weight has type Q4_0, which"));
+  matrix.type = gguf::kTensorQ8_1;
+  matrix.data.resize(matrix.dims[0] / 32 * 36 * matrix.dims[1]);
+  CHECK(has(refusal(file), "tensor blk.1.ffn_up.weight has type Q8_1, which"));
   TinyFile norms = tiny_llama({});
   TinyFile::Tensor& norm = norms.tensor("output_norm.weight");
   norm.type = gguf::kTensorF16;

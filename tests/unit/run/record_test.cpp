@@ -251,8 +251,8 @@ TEST_CASE("every model in fixtures/models runs and replays") {
 }
 
 TEST_CASE("a model of others tells of a girl named Lily, and replays") {
-  for (const char* name :
-       {"stories260K-f32.gguf", "stories260K-f16.gguf", "stories260K-q8_0.gguf"}) {
+  for (const char* name : {"stories260K-f32.gguf", "stories260K-f16.gguf", "stories260K-q8_0.gguf",
+                           "stories260K-q4_0.gguf"}) {
     Scene scene;
     scene.options.model_path = test::shared_model(name);
     if (scene.options.model_path.empty()) continue;

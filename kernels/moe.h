@@ -1,0 +1,78 @@
+// Mixture of experts, the routing of one token: contract clause 9, the same bits on host and
+// device. Not here: the products (router logits, experts) and the weighted sum, which is
+// `add_scaled` of kernels/cpu/ops.h over the ranks in ascending order, from +0.
+#pragma once
+
+#include "kernels/contract.h"
+#include "kernels/math.h"
+
+namespace detrun::kernels {
+
+enum class MoeGating : int {
+  kSoftmax,          ///< probabilities of all experts
+  kSigmoid,          ///< every expert for itself
+  kSoftmaxOfChosen,  ///< the logits choose, softmax over the chosen
+};
+
+struct MoeRouting {
+  MoeGating gating;
+  std::uint32_t n_experts;
+  std::uint32_t n_used;  ///< k, 1 .. n_experts
+  const float* bias;     ///< (n_experts), added to the keys that choose, not to weights; or nullptr
+  bool renormalize;      ///< divide the weights by their sum
+  float scale;           ///< factor of the weights; 1: none
+};
+
+/// p = softmax(v); p may be v.
+DETRUN_HD void softmax32(const float* v, std::uint32_t n, float* p) {
+  float largest = v[0];
+  for (std::uint32_t i = 1; i < n; ++i) {
+    if (v[i] > largest) largest = v[i];
+  }
+  for (std::uint32_t i = 0; i < n; ++i) p[i] = exp32(f32_sub(v[i], largest));
+  const float sum = sum32(p, n);
+  for (std::uint32_t i = 0; i < n; ++i) p[i] = f32_div(p[i], sum);
+}
+
+/// The experts with the k largest keys, of equal keys (-0 = +0) the lower first.
+DETRUN_HD void moe_choose(const float* keys, std::uint32_t n, std::uint32_t k,
+                          std::uint32_t* experts) {
+  for (std::uint32_t rank = 0; rank < k; ++rank) {
+    std::uint32_t best = n;
+    for (std::uint32_t i = 0; i < n; ++i) {
+      bool taken = false;
+      for (std::uint32_t r = 0; r < rank; ++r) taken = taken || experts[r] == i;
+      if (!taken && (best == n || keys[i] > keys[best])) best = i;
+    }
+    experts[rank] = best;
+  }
+}
+
+/// Chooses the experts of one token and their weights, by rank.
+/// logits (n_experts); scratch (2 * n_experts); experts, weights (n_used).
+DETRUN_HD void moe_route(const MoeRouting& routing, const float* logits, float* scratch,
+                         std::uint32_t* experts, float* weights) {
+  const std::uint32_t n = routing.n_experts;
+  const std::uint32_t k = routing.n_used;
+  float* p = scratch;
+  float* keys = scratch + n;
+  if (routing.gating == MoeGating::kSoftmax) {
+    softmax32(logits, n, p);
+  } else {
+    const bool sigmoid = routing.gating == MoeGating::kSigmoid;
+    for (std::uint32_t i = 0; i < n; ++i) p[i] = sigmoid ? sigmoid32(logits[i]) : logits[i];
+  }
+  for (std::uint32_t i = 0; i < n; ++i) {
+    keys[i] = routing.bias != nullptr ? f32_add(p[i], routing.bias[i]) : p[i];
+  }
+  moe_choose(keys, n, k, experts);
+  for (std::uint32_t r = 0; r < k; ++r) weights[r] = p[experts[r]];
+  if (routing.gating == MoeGating::kSoftmaxOfChosen) softmax32(weights, k, weights);
+  if (routing.renormalize) {
+    const float sum = sum32(weights, k);
+    for (std::uint32_t r = 0; r < k; ++r) weights[r] = f32_div(weights[r], sum);
+  }
+  for (std::uint32_t r = 0; r < k; ++r) weights[r] = f32_mul(weights[r], routing.scale);
+}
+
+}  // namespace detrun::kernels

@@ -1,0 +1,201 @@
+// The golden hashes, checked on every instruction set of this build: the known answers of every
+// kernel, then the logits of whole models. Also their maker. Needs no library beyond the rooms, so
+// it runs wherever a cross compiler and an emulator are; a machine that lacks a model says so.
+//
+//   detrun_golden --check LIST    compares; exit 1 when a bit differs
+//   detrun_golden --make LIST     prints LIST with the hashes of the scalar reference
+//   options: --root DIR (what LIST's paths are relative to, default "."), --isa NAME (only this
+//   one)
+//
+// LIST, a line a case: PATH TOKENS KV HASH, separated by one space; # opens a comment.
+//   TOKENS  N@SEED: N tokens, splitmix64 from SEED, each modulo the vocabulary
+//   KV      f16 or f32
+//   HASH    XXH3-128 of the logits of all N positions, (N, vocabulary) little-endian binary32
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "backend/cpu_select.h"
+#include "backend/cpu_self_test.h"
+#include "detrun/backend.h"
+#include "detrun/digest.h"
+#include "detrun/error.h"
+#include "detrun/model.h"
+#include "detrun/model_file.h"
+
+namespace {
+
+using namespace detrun;
+
+struct Options {
+  std::string list;
+  std::string root = ".";
+  std::string isa;
+  std::string logits;
+  bool make = false;
+};
+
+struct Case {
+  std::string path, tokens, kv, hash;
+};
+
+std::uint64_t parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    throw_usage("'" + std::string(text) + "' is not a number");
+  }
+  return value;
+}
+
+std::vector<std::int32_t> make_tokens(const std::string& spec, std::uint32_t n_vocab) {
+  const std::size_t at = spec.find('@');
+  if (at == std::string::npos) throw_usage("tokens '" + spec + "', expected N@SEED");
+  std::vector<std::int32_t> tokens(parse_number(std::string_view(spec).substr(0, at)));
+  std::uint64_t state = parse_number(std::string_view(spec).substr(at + 1));
+  for (std::int32_t& token : tokens) {
+    state += 0x9e3779b97f4a7c15ull;
+    std::uint64_t z = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    token = static_cast<std::int32_t>((z ^ (z >> 31)) % n_vocab);
+  }
+  return tokens;
+}
+
+/// All logits, the tokens fed in chunks of 1, 2, 3, ...: decode and prefill at once.
+std::vector<float> run_model(const Case& c, const std::string& path, const std::string& isa) {
+  if (c.kv != "f16" && c.kv != "f32") throw_usage("kv '" + c.kv + "', expected f16 or f32");
+  const auto file = ModelFile::open(path);
+  const auto backend = make_cpu_backend({.n_threads = 0, .isa = isa});
+  const auto model = Model::load(*file, *backend);
+  const std::size_t n_vocab = model->spec().n_vocab;
+  const std::vector<std::int32_t> tokens = make_tokens(c.tokens, model->spec().n_vocab);
+  const auto n = static_cast<std::uint32_t>(tokens.size());
+  const auto context =
+      Context::create(*model, *backend, n, c.kv == "f16" ? KvType::kF16 : KvType::kF32, n);
+  std::vector<float> logits(n * n_vocab);
+  std::uint32_t chunk = 1;
+  for (std::uint32_t done = 0; done < n; ++chunk) {
+    const std::uint32_t rows = std::min(chunk, n - done);
+    context->forward(std::span(tokens).subspan(done, rows), rows,
+                     std::span(logits).subspan(done * n_vocab, rows * n_vocab));
+    done += rows;
+  }
+  return logits;
+}
+
+std::string hash_of(const std::vector<float>& logits) {
+  return to_hex(xxh3_128(std::as_bytes(std::span(logits))));
+}
+
+bool parse_case(const std::string& line, Case& c) {
+  std::istringstream words(line.substr(0, line.find('#')));
+  if (!(words >> c.path)) return false;
+  std::string rest;
+  if (!(words >> c.tokens >> c.kv >> c.hash) || words >> rest) {
+    throw_usage("'" + line + "': expected PATH TOKENS KV HASH");
+  }
+  return true;
+}
+
+bool check_self_tests(const Options& options) {
+  bool good = true;
+  bool any = false;
+  for (const kernels::CpuOps* ops : available_cpu_ops()) {
+    if (!options.isa.empty() && options.isa != ops->name) continue;
+    any = true;
+    const std::string failed = failed_self_test(*ops);
+    std::printf("self-test %s %s\n", ops->name,
+                failed.empty() ? "equal" : ("DIFFERS at " + failed).c_str());
+    good = good && failed.empty();
+  }
+  if (!any) throw_usage("the instruction set '" + options.isa + "' is not here");
+  return good;
+}
+
+bool check_case(const Options& options, const Case& c) {
+  const std::string path = options.root + "/" + c.path;
+  if (!std::filesystem::exists(path)) {
+    std::printf("skipped: %s is not here\n", c.path.c_str());
+    return true;
+  }
+  bool good = true;
+  for (const std::string& isa : available_cpu_isas()) {
+    if (!options.isa.empty() && options.isa != isa) continue;
+    const std::string hash = hash_of(run_model(c, path, isa));
+    std::printf("%s %s %s %s %s%s\n", c.path.c_str(), c.tokens.c_str(), c.kv.c_str(), isa.c_str(),
+                hash.c_str(), hash == c.hash ? "" : (" DIFFERS from " + c.hash).c_str());
+    std::fflush(stdout);
+    good = good && hash == c.hash;
+  }
+  return good;
+}
+
+bool run(const Options& options) {
+  std::ifstream list(options.list);
+  if (!list) throw_usage("cannot read '" + options.list + "'");
+  std::ofstream file(options.logits.empty() ? "/dev/null" : options.logits, std::ios::binary);
+  bool good = options.make || check_self_tests(options);
+  std::size_t n_cases = 0;
+  for (std::string line; std::getline(list, line);) {
+    Case c;
+    const bool is_case = parse_case(line, c);
+    n_cases += is_case ? 1 : 0;
+    if (!options.make) {
+      if (is_case) good = check_case(options, c) && good;
+    } else if (is_case) {
+      const std::vector<float> logits = run_model(c, options.root + "/" + c.path, "scalar");
+      c.hash = hash_of(logits);
+      file.write(reinterpret_cast<const char*>(logits.data()),
+                 static_cast<std::streamsize>(logits.size() * sizeof(float)));
+      std::printf("%s %s %s %s\n", c.path.c_str(), c.tokens.c_str(), c.kv.c_str(), c.hash.c_str());
+    } else {
+      std::printf("%s\n", line.c_str());
+    }
+  }
+  if (n_cases == 0) throw_usage("'" + options.list + "' names no case");
+  file.close();
+  if (!file) throw_usage("cannot write '" + options.logits + "'");
+  return good;
+}
+
+Options parse_options(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (i + 1 == argc) throw_usage("'" + std::string(name) + "' lacks its value");
+    const char* value = argv[++i];
+    if (name == "--check" || name == "--make") {
+      options.list = value;
+      options.make = name == "--make";
+    } else if (name == "--root") {
+      options.root = value;
+    } else if (name == "--isa") {
+      options.isa = value;
+    } else if (name == "--logits") {
+      options.logits = value;
+    } else {
+      throw_usage("unknown option '" + std::string(name) + "'");
+    }
+  }
+  if (options.list.empty()) throw_usage("usage: detrun_golden --check|--make LIST [--root DIR]");
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(parse_options(argc, argv)) ? 0 : 1;
+  } catch (const Error& error) {
+    std::fprintf(stderr, "detrun_golden: %s\n", error.what());
+    if (!error.hint().empty()) std::fprintf(stderr, "  %s\n", error.hint().c_str());
+    return static_cast<int>(error.kind());
+  }
+}

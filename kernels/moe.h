@@ -48,14 +48,17 @@ DETRUN_HD void moe_choose(const float* keys, std::uint32_t n, std::uint32_t k,
   }
 }
 
-/// Chooses the experts of one token and their weights, by rank.
-/// logits (n_experts); scratch (2 * n_experts); experts, weights (n_used).
-DETRUN_HD void moe_route(const MoeRouting& routing, const float* logits, float* scratch,
+/// Chooses the experts of one token and their weights, by rank. False when a logit is not finite;
+/// then nothing is written. logits (n_experts); scratch (2 * n_experts); experts, weights (n_used).
+DETRUN_HD bool moe_route(const MoeRouting& routing, const float* logits, float* scratch,
                          std::uint32_t* experts, float* weights) {
   const std::uint32_t n = routing.n_experts;
   const std::uint32_t k = routing.n_used;
   float* p = scratch;
   float* keys = scratch + n;
+  for (std::uint32_t i = 0; i < n; ++i) {
+    if (!f32_is_finite(logits[i])) return false;  // a NaN has no place in the order of keys
+  }
   if (routing.gating == MoeGating::kSoftmax) {
     softmax32(logits, n, p);
   } else {
@@ -73,6 +76,7 @@ DETRUN_HD void moe_route(const MoeRouting& routing, const float* logits, float* 
     for (std::uint32_t r = 0; r < k; ++r) weights[r] = f32_div(weights[r], sum);
   }
   for (std::uint32_t r = 0; r < k; ++r) weights[r] = f32_mul(weights[r], routing.scale);
+  return true;
 }
 
 }  // namespace detrun::kernels

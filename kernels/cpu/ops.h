@@ -127,6 +127,6 @@ extern const CpuOps kOps;  ///< only where the build targets x86-64
 namespace neon {
 extern const CpuOps kOps;         ///< only where the build targets AArch64
 extern const CpuOps kOpsDotprod;  ///< for processors with the dot product extension
-}
+}  // namespace neon
 
 }  // namespace detrun::kernels

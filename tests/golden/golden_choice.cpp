@@ -38,7 +38,8 @@ void moe(const Case& c, const CpuOps& ops, Result& out) {
   std::vector<float> scratch(2 * e);
   std::vector<std::uint32_t> experts(k);
   std::vector<float> weights(k);
-  kernels::moe_route(routing, logits.data(), scratch.data(), experts.data(), weights.data());
+  DETRUN_CHECK(
+      kernels::moe_route(routing, logits.data(), scratch.data(), experts.data(), weights.data()));
   std::vector<float> y(d);
   for (std::uint32_t r = 0; r < k; ++r) {
     ops.add_scaled(y.data(), outputs.data() + experts[r] * d, weights[r], d);

@@ -137,13 +137,20 @@ bool check_case(const Options& options, const Case& c) {
   return good;
 }
 
+std::vector<std::string> read_lines(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) throw_usage("cannot read '" + path + "'");
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
 bool run(const Options& options) {
-  std::ifstream list(options.list);
-  if (!list) throw_usage("cannot read '" + options.list + "'");
+  const std::vector<std::string> lines = read_lines(options.list);
   std::ofstream file(options.logits.empty() ? "/dev/null" : options.logits, std::ios::binary);
   bool good = options.make || check_self_tests(options);
   std::size_t n_cases = 0;
-  for (std::string line; std::getline(list, line);) {
+  for (const std::string& line : lines) {
     Case c;
     const bool is_case = parse_case(line, c);
     n_cases += is_case ? 1 : 0;

@@ -40,12 +40,14 @@ class ContractCase(unittest.TestCase):
     """Assertions on bits."""
 
     def same(self, value, expected):
-        """Two binary32 values have the same bits."""
-        self.assertEqual("%08x %r" % (bits(value), value), "%08x %r" % (bits(expected), expected))
+        """Two binary32 values have the same bits, and are binary32 values."""
+        self.same_rows([value], [expected])
 
     def same_rows(self, row, expected):
-        """Two rows have the same bits."""
-        self.assertEqual([bits(v) for v in row], [bits(v) for v in expected])
+        """Two rows have the same bits, and are of binary32 values."""
+        self.assertEqual(["%08x %r" % (bits(v), v) for v in row],
+                         ["%08x %r" % (bits(v), v) for v in expected])
+        self.assertEqual([v for v in expected if v == v and from_bits(bits(v)) != v], [])
 
     def close(self, value, exact, ulps=1):
         """A value lies within some patterns of an exact one of the same sign."""

@@ -10,7 +10,7 @@ import unittest
 
 import forge_model
 from contract import ContractError
-from gguf_model import FormatError, Model, read_gguf
+from gguf_model import TENSOR_TYPES, FormatError, Model, read_gguf
 from quant_types import QUANT_TYPES
 
 FIXTURE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "fixtures",
@@ -93,6 +93,22 @@ class ReaderTest(unittest.TestCase):
         forge(path, "--types", "Q4_K,Q4_0")
         kinds = {tensor.kind for tensor in read_gguf(path)[1].values()}
         self.assertEqual(kinds, {"F32", "Q4_0"})
+
+    def test_numbers_of_types(self):
+        # those of the enumeration ggml_type
+        self.assertEqual({number: kind for number, (kind, _, _) in TENSOR_TYPES.items()}, {
+            0: "F32", 1: "F16", 2: "Q4_0", 3: "Q4_1", 6: "Q5_0", 7: "Q5_1", 8: "Q8_0", 10: "Q2_K",
+            11: "Q3_K", 12: "Q4_K", 13: "Q5_K", 14: "Q6_K", 20: "IQ4_NL", 23: "IQ4_XS",
+            30: "BF16"})
+
+    def test_positions_are_in_the_keys_and_not_in_the_values(self):
+        model = Model(self.path)
+        for _ in range(2):
+            model.step(7)
+        first = model.layers[0]
+        self.assertEqual((len(first.keys), len(first.values)), (2, 2))
+        self.assertNotEqual(first.keys[0], first.keys[1])
+        self.assertEqual(first.values[0], first.values[1])
 
     def test_cut_files_are_refused(self):
         self.assertEqual(len(self.read(self.data)[1]), len(read_gguf(self.path)[1]))

@@ -4,7 +4,7 @@ Written from the manual page alone.  Shares no code with the program.
 """
 
 from binary_float import add, div, fma, mul, sub
-from contract import sum32
+from contract import finite, sum32
 from functions32 import exp, sigmoid
 
 SOFTMAX, SIGMOID, SOFTMAX_OF_CHOSEN = "softmax", "sigmoid", "softmax of chosen"
@@ -26,6 +26,7 @@ def largest(keys, k):
 
 def route(x, k, gating, *, bias=None, renormalize=False, scale=None):
     """(experts by rank, their weights) for the router logits x."""
+    finite(x, "router logits")
     if gating == SOFTMAX:
         p = softmax(x)
     elif gating == SIGMOID:

@@ -11,7 +11,7 @@ from fractions import Fraction
 import moe
 from binary_float import INF, bits, from_bits, to_f32
 from cases import TWO24, ContractCase, fused, nearest, ratio
-from contract import tree_sum
+from contract import ContractError, tree_sum
 from functions32 import exp, sigmoid
 
 
@@ -29,6 +29,12 @@ class RouteTest(ContractCase):
         # lanes 0 .. 7 hold two values
         z = tree_sum([fused(e[i], 1, e[i + 32]) if i < 8 else e[i] for i in range(32)])
         self.same_rows(moe.softmax(values), [ratio(value, z) for value in e])
+
+    def test_logits_that_are_not_finite_are_refused(self):
+        for bad in (INF, -INF, math.nan):
+            for gating in moe.GATINGS:
+                with self.assertRaises(ContractError):
+                    moe.route([5.0, bad, 1.0], 1, gating)
 
     def test_equal_keys_go_to_the_lower_number(self):
         self.assertEqual(moe.largest([1.0, 3.0, 3.0, 2.0, 3.0], 2), [1, 2])

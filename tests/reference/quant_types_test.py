@@ -265,7 +265,7 @@ class IntegerProductTest(ContractCase):
         x[64], x[72] = x[1], x[64]
         self.same_rows(product_quantized(x, [row]), [TWO24 + 2])
 
-    def test_blocks_of_a_group_are_summed_before_its_scale(self):
+    def test_blocks_of_a_group_are_summed_in_order(self):
         # e = 2^24 + 1 + 1 in order: each 1 is lost; and 1 + 1 + 2^24 is not
         one = ((1,) + (0,) * 31,) * 8
         row = [Group(1.0, one)]

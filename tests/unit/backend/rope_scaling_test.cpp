@@ -110,8 +110,9 @@ TEST_CASE("linear scaling and YaRN agree with long double, and have the bits of 
     const std::size_t n_pairs = expected.inv_freq.size();
     std::size_t n_equal = 0;
     for (std::size_t at = 0; at < tables.cos.size(); ++at) {
+      const std::size_t position = at / n_pairs;
       const long double angle =
-          static_cast<long double>(at / n_pairs) * expected.inv_freq[at % n_pairs];
+          static_cast<long double>(position) * expected.inv_freq[at % n_pairs];
       const auto cosine = static_cast<float>(std::cos(angle) * expected.magnitude);
       const auto sine = static_cast<float>(std::sin(angle) * expected.magnitude);
       n_equal += bits(tables.cos[at]) == bits(cosine) ? 1 : 0;

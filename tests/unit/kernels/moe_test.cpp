@@ -20,7 +20,8 @@ Routed route(MoeRouting routing, const std::vector<float>& logits) {
   routing.n_experts = static_cast<std::uint32_t>(logits.size());
   std::vector<float> scratch(2 * logits.size());
   Routed routed{std::vector<std::uint32_t>(routing.n_used), std::vector<float>(routing.n_used)};
-  moe_route(routing, logits.data(), scratch.data(), routed.experts.data(), routed.weights.data());
+  REQUIRE(moe_route(routing, logits.data(), scratch.data(), routed.experts.data(),
+                    routed.weights.data()));
   return routed;
 }
 
@@ -28,15 +29,33 @@ MoeRouting plain(MoeGating gating, std::uint32_t k) { return {gating, 0, k, null
 
 std::vector<std::uint32_t> bits(const std::vector<float>& v) {
   std::vector<std::uint32_t> out;
+  out.reserve(v.size());
   for (const float x : v) out.push_back(f32_bits(x));
   return out;
 }
 
 using Ids = std::vector<std::uint32_t>;
 
+TEST_CASE("a router logit that is not finite is refused, whatever would be chosen") {
+  for (const std::uint32_t bad : {kInfBits, 0xff800000u, kNanBits}) {
+    for (const MoeGating gating :
+         {MoeGating::kSoftmax, MoeGating::kSigmoid, MoeGating::kSoftmaxOfChosen}) {
+      MoeRouting routing = plain(gating, 1);
+      routing.n_experts = 3;
+      const float logits[3] = {5.0f, f32_from_bits(bad), 1.0f};
+      float scratch[6];
+      std::uint32_t expert = 77;
+      float weight = 0.0f;
+      CHECK_FALSE(moe_route(routing, logits, scratch, &expert, &weight));
+      CHECK(expert == 77);
+    }
+  }
+}
+
 TEST_CASE("softmax of all experts: probabilities choose and weigh") {
   const std::vector<float> x = {0.5f, 2.0f, -1.0f, 1.0f};
   std::vector<float> e;
+  e.reserve(x.size());
   for (const float v : x) e.push_back(exp32(v - 2.0f));
   const float z = sum32(e.data(), 4);
   const Routed routed = route(plain(MoeGating::kSoftmax, 2), x);

@@ -1,182 +1,302 @@
-// The fiber scheduler behind emulation.h: one OS thread runs one launch; ucontext fibers, because
-// they are portable and every sanitizer knows them. A failure unwinds by never resuming a fiber.
+// The fiber scheduler behind emulation.h and the checks of collectives, barriers and shared arrays.
+// One OS thread runs one launch. A failure unwinds by never resuming a fiber: kernels own nothing.
 #include "kernels/cuda/emulation.h"
-
-#include <ucontext.h>
 
 #include <map>
 #include <memory>
+#include <tuple>
+
+// ucontext is portable and every sanitizer knows it, but two system calls make a switch cost 260 ns
+// where these twenty instructions cost 3.
+#if defined(__has_feature)
+#define DETRUN_CLANG_SANITIZER (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define DETRUN_CLANG_SANITIZER 0
+#endif
+#if defined(__x86_64__) && !defined(__CET__) && !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__) && !DETRUN_CLANG_SANITIZER
+#define DETRUN_OWN_SWITCH 1
+#else
+#define DETRUN_OWN_SWITCH 0
+#include <ucontext.h>
+#endif
+
+#if DETRUN_OWN_SWITCH
+extern "C" void detrun_switch_stack(void** save, void* to);
+// Saves the registers that a call keeps (System V ABI) on the old stack, takes them off the new.
+asm(R"(
+.text
+.globl detrun_switch_stack
+.hidden detrun_switch_stack
+.type detrun_switch_stack, @function
+detrun_switch_stack:
+  pushq %rbp
+  pushq %rbx
+  pushq %r12
+  pushq %r13
+  pushq %r14
+  pushq %r15
+  movq %rsp, (%rdi)
+  movq %rsi, %rsp
+  popq %r15
+  popq %r14
+  popq %r13
+  popq %r12
+  popq %rbx
+  popq %rbp
+  ret
+.size detrun_switch_stack, .-detrun_switch_stack
+)");
+#endif
 
 namespace detrun::emulation {
 namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10;
+constexpr std::uint64_t kStackGuard = 0x6b636174735f6e65ull;
 constexpr int kWarp = 32;
+
+#if DETRUN_OWN_SWITCH
+using Context = void*;
+void switch_context(Context& from, Context& to) { detrun_switch_stack(&from, to); }
+void make_context(Context& context, std::byte* stack, void (*entry)()) {
+  // As after a call: `ret` finds the entry, which then sees a stack 8 below a multiple of 16.
+  void** top = reinterpret_cast<void**>(stack + kStackBytes);
+  *--top = nullptr;
+  *--top = reinterpret_cast<void*>(entry);
+  for (int i = 0; i < 6; ++i) *--top = nullptr;
+  context = top;
+}
+#else
+using Context = ucontext_t;
+void switch_context(Context& from, Context& to) { swapcontext(&from, &to); }
+void make_context(Context& context, std::byte* stack, void (*entry)()) {
+  getcontext(&context);
+  context.uc_stack.ss_sp = stack;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, entry, 0);
+}
+#endif
 
 enum class State { kReady, kAtBarrier, kDone };
 
 struct Fiber {
-  ucontext_t context;
-  std::unique_ptr<std::byte[]> stack;
+  Context context;
+  std::byte* stack;
+  Dim index;
   State state;
   std::uint32_t collectives;  // how many this lane has entered
-};
-
-struct Exchange {  // one warp's words of one collective; two of them alternate
-  std::uint32_t words[kWarp];
-  int kinds[kWarp];
+  int barrier_line;
 };
 
 struct Machine {
   Dim grid, block, at;
   LaneOrder order;
+  std::unique_ptr<std::byte[]> stacks;
   std::vector<Fiber> fibers;
-  std::vector<Exchange> exchanges;  // two a warp
-  std::map<int, SharedStorage> shared;
+  std::vector<Exchange> exchanges;  // two a warp, that alternate
+  std::map<std::tuple<std::string, int, std::string>, SharedStorage> shared;
   const std::function<void()>* body;
-  ucontext_t scheduler;
+  Context scheduler;
   int current;
-  std::uint32_t barriers;
+  std::uint32_t barriers;   // passed in this block, from 1
+  std::uint64_t block_run;  // blocks started, from 1
   Problem problem;
+
+  Fiber& running() { return fibers[static_cast<std::size_t>(current)]; }
 };
 
 thread_local Machine* machine = nullptr;
 
-void yield_to_scheduler() {
-  swapcontext(&machine->fibers[static_cast<std::size_t>(machine->current)].context,
-              &machine->scheduler);
-}
+void yield_to_scheduler() { switch_context(machine->running().context, machine->scheduler); }
 
 void fiber_main() {
   (*machine->body)();
-  machine->fibers[static_cast<std::size_t>(machine->current)].state = State::kDone;
-  yield_to_scheduler();
+  machine->running().state = State::kDone;
+  for (;;) yield_to_scheduler();
 }
 
-void start_block(Machine& m, int n_threads) {
-  m.shared.clear();
-  m.barriers = 0;
-  for (int i = 0; i < n_threads; ++i) {
-    Fiber& fiber = m.fibers[static_cast<std::size_t>(i)];
+std::string place(const Machine& m) {
+  return " (block " + std::to_string(m.at.x) + "," + std::to_string(m.at.y) + "," +
+         std::to_string(m.at.z) + ", thread " + std::to_string(m.current) + ")";
+}
+
+void start_block(Machine& m) {
+  m.barriers = 1;
+  ++m.block_run;
+  for (Exchange& exchange : m.exchanges) exchange.round = 0;
+  for (Fiber& fiber : m.fibers) {
     fiber.state = State::kReady;
     fiber.collectives = 0;
-    getcontext(&fiber.context);
-    fiber.context.uc_stack.ss_sp = fiber.stack.get();
-    fiber.context.uc_stack.ss_size = kStackBytes;
-    fiber.context.uc_link = &m.scheduler;
-    makecontext(&fiber.context, fiber_main, 0);
+    std::memcpy(fiber.stack, &kStackGuard, sizeof(kStackGuard));
+    make_context(fiber.context, fiber.stack, fiber_main);
   }
 }
 
 // One pass over all threads in order. A lane runs until its next collective, barrier or end.
-bool run_pass(Machine& m, int n_threads) {
+bool run_pass(Machine& m) {
   bool any = false;
+  const int n_threads = static_cast<int>(m.fibers.size());
   for (int i = 0; i < n_threads && m.problem.empty(); ++i) {
-    const int thread = m.order == LaneOrder::kAscending ? i : n_threads - 1 - i;
-    if (m.fibers[static_cast<std::size_t>(thread)].state != State::kReady) continue;
+    m.current = m.order == LaneOrder::kAscending ? i : n_threads - 1 - i;
+    if (m.running().state != State::kReady) continue;
     any = true;
-    m.current = thread;
-    swapcontext(&m.scheduler, &m.fibers[static_cast<std::size_t>(thread)].context);
+    switch_context(m.scheduler, m.running().context);
   }
   return any;
 }
 
-void run_block(Machine& m, int n_threads) {
-  start_block(m, n_threads);
-  for (;;) {
-    while (run_pass(m, n_threads)) {
+// Lets the threads go on that wait at a barrier; false: none does, the block is at its end.
+bool pass_barrier(Machine& m) {
+  std::size_t waiting = 0;
+  bool same_line = true;
+  for (const Fiber& fiber : m.fibers) {
+    if (fiber.state != State::kAtBarrier) continue;
+    ++waiting;
+    same_line = same_line && fiber.barrier_line == m.fibers[0].barrier_line;
+  }
+  if (waiting == 0) return false;
+  if (waiting != m.fibers.size()) {
+    m.problem = "a barrier that some threads never reach" + place(m);
+  } else if (!same_line) {
+    m.problem = "different barriers in one block" + place(m);
+  }
+  ++m.barriers;
+  for (Fiber& fiber : m.fibers) fiber.state = State::kReady;
+  return m.problem.empty();
+}
+
+void run_block(Machine& m) {
+  start_block(m);
+  do {
+    while (run_pass(m)) {
     }
-    if (!m.problem.empty()) return;
-    int waiting = 0, done = 0;
-    for (const Fiber& fiber : m.fibers) {
-      waiting += fiber.state == State::kAtBarrier;
-      done += fiber.state == State::kDone;
-    }
-    if (waiting == 0) return;
-    if (done != 0) {
-      m.problem = "a barrier that some threads never reach";
-      return;
-    }
-    ++m.barriers;
-    for (Fiber& fiber : m.fibers) fiber.state = State::kReady;
+  } while (m.problem.empty() && pass_barrier(m));
+  for (const Fiber& fiber : m.fibers) {
+    if (std::memcmp(fiber.stack, &kStackGuard, sizeof(kStackGuard)) != 0)
+      m.problem = "a thread's local variables exceed the emulated stack" + place(m);
   }
 }
 
 }  // namespace
 
 Problem launch(Dim grid, Dim block, LaneOrder order, const std::function<void()>& body) {
-  const int n_threads = static_cast<int>(block.x * block.y * block.z);
   Machine m{};
   m.grid = grid;
   m.block = block;
   m.order = order;
   m.body = &body;
-  m.fibers.resize(static_cast<std::size_t>(n_threads));
-  for (Fiber& fiber : m.fibers) fiber.stack = std::make_unique<std::byte[]>(kStackBytes);
+  m.fibers.resize(std::size_t{block.x} * block.y * block.z);
+  m.stacks = std::make_unique_for_overwrite<std::byte[]>(m.fibers.size() * kStackBytes + 63);
+  auto first = reinterpret_cast<std::uintptr_t>(m.stacks.get());
+  std::byte* stack = m.stacks.get() + (64 - first % 64) % 64;
+  Dim index{0, 0, 0};
+  for (Fiber& fiber : m.fibers) {
+    fiber.stack = stack;
+    stack += kStackBytes;
+    fiber.index = index;
+    if (++index.x < block.x) continue;
+    index.x = 0;
+    if (++index.y < block.y) continue;
+    index.y = 0;
+    ++index.z;
+  }
   m.exchanges.resize((m.fibers.size() + kWarp - 1) / kWarp * 2);
+  Machine* const outer = machine;
   machine = &m;
   for (m.at.z = 0; m.at.z < grid.z; ++m.at.z) {
     for (m.at.y = 0; m.at.y < grid.y; ++m.at.y) {
-      for (m.at.x = 0; m.at.x < grid.x && m.problem.empty(); ++m.at.x) run_block(m, n_threads);
+      for (m.at.x = 0; m.at.x < grid.x && m.problem.empty(); ++m.at.x) run_block(m);
     }
   }
-  machine = nullptr;
+  machine = outer;
   return m.problem;
 }
 
-unsigned thread_index_x() { return static_cast<unsigned>(machine->current) % machine->block.x; }
-unsigned block_index_x() { return machine->at.x; }
-unsigned block_index_y() { return machine->at.y; }
-std::uint32_t barriers_passed() { return machine->barriers; }
-std::uint32_t current_thread() { return static_cast<std::uint32_t>(machine->current); }
+Dim thread_index() { return machine->running().index; }
+Dim block_index() { return machine->at; }
+Dim block_size() { return machine->block; }
+Dim grid_size() { return machine->grid; }
+int lane() { return machine->current % kWarp; }
 
-void fail(const char* what) {
+void fail(const char* what, const char* name) {
   if (machine->problem.empty()) {
-    machine->problem = std::string(what) + " (block " + std::to_string(machine->at.x) + "," +
-                       std::to_string(machine->at.y) + ", thread " +
-                       std::to_string(machine->current) + ")";
+    machine->problem =
+        std::string(what) + (name == nullptr ? "" : std::string(" ") + name) + place(*machine);
   }
   // The scheduler sees the problem and never resumes any fiber of this launch.
   for (;;) yield_to_scheduler();
 }
 
-void barrier() {
-  machine->fibers[static_cast<std::size_t>(machine->current)].state = State::kAtBarrier;
+void barrier(int line) {
+  machine->running().barrier_line = line;
+  machine->running().state = State::kAtBarrier;
   yield_to_scheduler();
 }
 
-std::uint32_t exchange_xor(std::uint32_t value, int mask, int kind) {
+const Exchange& exchange(const std::uint32_t* words, int count, Collective kind, int mask,
+                         int line) {
   Machine& m = *machine;
-  const int self = m.current;
-  const int lane = self % kWarp;
-  const int first = self - lane;
-  if (first + kWarp > static_cast<int>(m.fibers.size()))
+  const auto warp = static_cast<std::size_t>(m.current / kWarp);
+  if ((warp + 1) * kWarp > m.fibers.size())
     fail("a full-warp collective in a block whose size is no multiple of 32");
-  Fiber& fiber = m.fibers[static_cast<std::size_t>(self)];
-  const std::uint32_t round = ++fiber.collectives;
-  Exchange& exchange = m.exchanges[static_cast<std::size_t>(first / kWarp) * 2 + (round & 1)];
-  exchange.words[lane] = value;
-  exchange.kinds[lane] = kind;
-  // All lanes enter this collective before any leaves it: two buffers are enough, because nobody
+  const std::uint32_t round = ++m.running().collectives;
+  Exchange& shared = m.exchanges[warp * 2 + (round & 1)];
+  if (shared.round != round) {
+    shared.round = round;
+    shared.arrived = 0;
+    shared.kind = kind;
+    shared.mask = mask;
+    shared.line = line;
+  }
+  if (shared.kind != kind || shared.mask != mask || shared.line != line)
+    fail("different collectives in one warp");
+  std::memcpy(shared.words[lane()], words, static_cast<std::size_t>(count) * sizeof(words[0]));
+  ++shared.arrived;
+  // All lanes enter this collective before any leaves it: two exchanges are enough, because nobody
   // can be two rounds ahead.
   yield_to_scheduler();
-  for (int i = 0; i < kWarp; ++i) {
-    const Fiber& other = m.fibers[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)];
-    if (other.collectives != round && other.collectives != round + 1)
-      fail("a warp collective that not all lanes reach");
-    if (exchange.kinds[i] != kind) fail("different collectives in one warp");
-  }
-  return exchange.words[lane ^ mask];
+  if (shared.arrived != kWarp) fail("a warp collective that not all lanes reach");
+  return shared;
 }
 
-SharedStorage& shared_storage(int line, std::size_t count, std::size_t element_bytes) {
-  SharedStorage& storage = machine->shared[line];
-  if (storage.writer.empty()) {
+SharedStorage& shared_storage(const char* file, int line, const char* name, std::size_t count,
+                              std::size_t element_bytes) {
+  SharedStorage& storage = machine->shared[{file, line, name}];
+  if (storage.block != machine->block_run) {
     storage.bytes.assign(count * element_bytes, std::byte{0xCD});
-    storage.writer.assign(count, 0);
-    storage.written.assign(count, 0);
+    storage.accesses.assign(count, Access{});
+    storage.name = name;
+    storage.block = machine->block_run;
   }
+  if (storage.bytes.size() != count * element_bytes)
+    fail("a shared array declared with two sizes:", name);
   return storage;
+}
+
+void note_read(SharedStorage& storage, std::size_t index) {
+  Access& access = storage.accesses[index];
+  const std::uint32_t self = static_cast<std::uint32_t>(machine->current) + 1;
+  const std::uint32_t now = machine->barriers;
+  if (access.writer == 0) fail("read of uninitialised shared memory:", storage.name);
+  if (access.writer != self && access.written == now)
+    fail("read of another thread's shared write without a barrier between:", storage.name);
+  access.reader = access.read == now && access.reader != self ? kManyReaders : self;
+  access.read = now;
+}
+
+void note_write(SharedStorage& storage, std::size_t index) {
+  Access& access = storage.accesses[index];
+  const std::uint32_t self = static_cast<std::uint32_t>(machine->current) + 1;
+  const std::uint32_t now = machine->barriers;
+  if (access.read == now && access.reader != self)
+    fail("write of shared memory that another thread read without a barrier between:",
+         storage.name);
+  if (access.writer != 0 && access.writer != self && access.written == now)
+    fail("two threads' shared writes without a barrier between:", storage.name);
+  access.writer = self;
+  access.written = now;
 }
 
 }  // namespace detrun::emulation

@@ -1,0 +1,235 @@
+// Everything that is no product, on the device: upload, launch, download. A raised flag gives an
+// empty result, which no case expects.
+#include <algorithm>
+#include <cstring>
+
+#include "device_memory.h"
+#include "kernels/cpu/quantized_row.h"
+#include "kernels/cuda/launch_rows.h"
+#include "kernels_under_test.h"
+
+namespace detrun::smoke {
+
+namespace {
+
+constexpr cudaStream_t kStream = nullptr;
+
+unsigned narrow(std::uint64_t size) { return static_cast<unsigned>(size); }
+
+class DeviceKernels final : public Kernels {
+ public:
+  bool has_product(std::uint32_t gguf_id) const override { return device_has_product(gguf_id); }
+
+  Floats product(const Matrix& weight, const Floats& x, std::uint64_t m, Form form) override;
+  Floats embed(const Matrix& matrix, const std::vector<int>& ids) override {
+    return device_embed(matrix.gguf_id, matrix.bytes.data(), matrix.n, matrix.k, ids);
+  }
+  Quantized quantize(const Floats& x) override;
+  Floats attention(const Attention& in, Form form) override;
+  Floats rmsnorm(const Norm& in) override;
+  Floats layernorm(const Norm& in) override;
+  Floats rope(const Rope& in) override;
+  std::vector<std::uint16_t> kv_write_f16(const Floats& x) override;
+  Floats kv_write_f32(const Floats& x) override;
+  Floats elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) override;
+  Floats function(kernels::Function f, const Floats& x) override;
+  Choices choose(const Floats& logits, std::uint64_t n) override;
+};
+
+/// Is the type's input quantized? Only the three float types take floats.
+bool takes_floats(std::uint32_t gguf_id) { return gguf_id == 0 || gguf_id == 1 || gguf_id == 30; }
+
+Floats DeviceKernels::product(const Matrix& weight, const Floats& x, std::uint64_t m, Form form) {
+  const std::uint64_t k = weight.k;
+  if (takes_floats(weight.gguf_id)) {
+    return device_product(weight.gguf_id, weight.bytes.data(), weight.n, k,
+                          {x.data(), k * sizeof(float), m}, form);
+  }
+  // The device's own quantized rows, in the CPU's arrangement.
+  const std::uint64_t row_bytes = kernels::quantized_row_bytes(k);
+  std::vector<std::byte> rows(m * row_bytes);
+  for (std::uint64_t r = 0; r < m; ++r) {
+    const auto* from = x.data() + r * k;
+    const Quantized row = quantize(Floats(from, from + k));
+    if (!row.finite) return {};
+    const kernels::QuantizedRowOut to = kernels::quantized_row_out(rows.data() + r * row_bytes, k);
+    std::memcpy(to.q, row.quants.data(), k);
+    std::memcpy(to.d, row.scales.data(), row.scales.size() * sizeof(float));
+    std::memcpy(to.bx, row.sums.data(), row.sums.size() * sizeof(float));
+    std::memcpy(to.b16, row.half_sums.data(), row.half_sums.size() * sizeof(std::int16_t));
+  }
+  return device_product(weight.gguf_id, weight.bytes.data(), weight.n, k,
+                        {rows.data(), row_bytes, m}, form);
+}
+
+Quantized DeviceKernels::quantize(const Floats& x) {
+  const std::size_t n_blocks = x.size() / kernels::kActivationBlock;
+  DeviceMemory from(x);
+  DeviceMemory quants(x.size());
+  DeviceMemory scales(n_blocks * sizeof(float));
+  DeviceMemory sums(n_blocks * sizeof(float));
+  DeviceMemory half_sums(2 * n_blocks * sizeof(std::int16_t));
+  DeviceFlag flag;
+  require(cuda::quantize(from.as<float>(), n_blocks, quants.as<std::int8_t>(), scales.as<float>(),
+                         sums.as<float>(), half_sums.as<std::int16_t>(), flag.pointer(), kStream),
+          "quantize");
+  return {quants.read<std::int8_t>(), scales.read<float>(), sums.read<float>(),
+          half_sums.read<std::int16_t>(), !flag.raised()};
+}
+
+Floats DeviceKernels::attention(const Attention& in, Form form) {
+  const auto n_queries = narrow(in.n_visible.size());
+  const std::size_t n_out = std::size_t{n_queries} * in.n_heads * in.head_dim;
+  unsigned first = in.n_positions;
+  unsigned last = 0;
+  for (std::size_t i = 0; i < n_queries; ++i) {
+    first = std::min(first, in.first_visible[i] / kernels::kKvBlock);
+    last = std::max(last, (in.n_visible[i] - 1) / kernels::kKvBlock);
+  }
+  DeviceMemory q(in.q);
+  DeviceMemory k(in.k);
+  DeviceMemory v(in.v);
+  DeviceMemory sinks(in.sinks);
+  DeviceMemory first_visible(in.first_visible);
+  DeviceMemory n_visible(in.n_visible);
+  const cuda::AttentionInput device{q.as<float>(),
+                                    k.as<void>(),
+                                    v.as<void>(),
+                                    std::size_t{in.n_kv_heads} * in.head_dim,
+                                    in.head_dim,
+                                    first_visible.as<unsigned>(),
+                                    n_visible.as<unsigned>(),
+                                    n_queries,
+                                    in.n_heads,
+                                    in.n_kv_heads,
+                                    in.head_dim,
+                                    first,
+                                    last - first + 1,
+                                    in.scale,
+                                    in.softcap,
+                                    in.sinks.empty() ? nullptr : sinks.as<float>()};
+  DeviceMemory out(n_out * sizeof(float));
+  if (form == Form::kMatrix) {
+    const auto launch = in.f16 ? cuda::attention_stream_f16 : cuda::attention_stream_f32;
+    require(launch(device, out.as<float>(), kStream), "attention in one pass");
+    return out.read<float>();
+  }
+  const std::size_t n_states = std::size_t{n_queries} * in.n_heads * device.n_blocks;
+  DeviceMemory states(n_states * 2 * sizeof(float));
+  DeviceMemory values(n_states * in.head_dim * sizeof(float));
+  const auto launch = in.f16 ? cuda::attention_blocks_f16 : cuda::attention_blocks_f32;
+  require(launch(device, states.as<float>(), values.as<float>(), kStream), "attention, split");
+  require(cuda::attention_merge(device, states.as<float>(), values.as<float>(), out.as<float>(),
+                                kStream),
+          "attention, merge");
+  return out.read<float>();
+}
+
+Floats DeviceKernels::rmsnorm(const Norm& in) {
+  DeviceMemory x(in.x);
+  DeviceMemory weight(in.weight);
+  DeviceFlag flag;
+  require(cuda::rmsnorm(x.as<float>(), weight.as<float>(), in.eps, in.n_rows, in.n, x.as<float>(),
+                        flag.pointer(), kStream),
+          "rmsnorm");
+  return flag.raised() ? Floats{} : x.read<float>();
+}
+
+Floats DeviceKernels::layernorm(const Norm& in) {
+  DeviceMemory x(in.x);
+  DeviceMemory weight(in.weight);
+  DeviceMemory bias(in.bias);
+  DeviceFlag flag;
+  require(cuda::layernorm(x.as<float>(), weight.as<float>(),
+                          in.bias.empty() ? nullptr : bias.as<float>(), in.eps, in.n_rows, in.n,
+                          x.as<float>(), flag.pointer(), kStream),
+          "layernorm");
+  return flag.raised() ? Floats{} : x.read<float>();
+}
+
+Floats DeviceKernels::rope(const Rope& in) {
+  DeviceMemory x(in.x);
+  DeviceMemory cos(in.cos);
+  DeviceMemory sin(in.sin);
+  const auto launch = in.pairs == Pairs::kHalves ? cuda::rope_halves : cuda::rope_adjacent;
+  require(launch(x.as<float>(), cos.as<float>(), sin.as<float>(), in.n_rows, in.n_heads,
+                 in.head_dim, in.rope_dim, kStream),
+          "rope");
+  return x.read<float>();
+}
+
+std::vector<std::uint16_t> DeviceKernels::kv_write_f16(const Floats& x) {
+  DeviceMemory from(x);
+  DeviceMemory out(x.size() * sizeof(std::uint16_t));
+  DeviceFlag flag;
+  require(cuda::kv_write_f16(from.as<float>(), 1, 1, narrow(x.size()), x.size(), x.size(),
+                             out.as<std::uint16_t>(), flag.pointer(), kStream),
+          "kv_write_f16");
+  return flag.raised() ? std::vector<std::uint16_t>{} : out.read<std::uint16_t>();
+}
+
+Floats DeviceKernels::kv_write_f32(const Floats& x) {
+  DeviceMemory from(x);
+  DeviceMemory out(x.size() * sizeof(float));
+  DeviceFlag flag;
+  require(cuda::kv_write_f32(from.as<float>(), 1, 1, narrow(x.size()), x.size(), x.size(),
+                             out.as<float>(), flag.pointer(), kStream),
+          "kv_write_f32");
+  return flag.raised() ? Floats{} : out.read<float>();
+}
+
+Floats DeviceKernels::elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) {
+  DeviceMemory to(x);
+  DeviceMemory from(y);
+  float* a = to.as<float>();
+  const float* b = from.as<float>();
+  const auto launch = [&] {
+    switch (op) {
+      case Elementwise::kAdd:
+        return cuda::add(a, b, x.size(), kStream);
+      case Elementwise::kMul:
+        return cuda::mul(a, b, x.size(), kStream);
+      case Elementwise::kScale:
+        return cuda::scale(a, factor, x.size(), kStream);
+      case Elementwise::kAddScaled:
+        return cuda::add_scaled(a, b, factor, x.size(), kStream);
+      case Elementwise::kSiluMul:
+        return cuda::silu_mul(a, b, x.size(), kStream);
+      case Elementwise::kSoftcap:
+        return cuda::softcap(a, factor, x.size(), kStream);
+    }
+    return cudaErrorInvalidValue;
+  };
+  require(launch(), "an elementwise operator");
+  return to.read<float>();
+}
+
+Floats DeviceKernels::function(kernels::Function f, const Floats& x) {
+  DeviceMemory to(x);
+  require(cuda::apply(f, to.as<float>(), x.size(), to.as<float>(), kStream), "a function");
+  return to.read<float>();
+}
+
+Choices DeviceKernels::choose(const Floats& logits, std::uint64_t n) {
+  const std::size_t n_rows = logits.size() / n;
+  DeviceMemory x(logits);
+  DeviceMemory ids(n_rows * sizeof(int));
+  DeviceMemory largest(n_rows * sizeof(float));
+  DeviceMemory margins(n_rows * sizeof(float));
+  DeviceMemory logprobs(n_rows * sizeof(float));
+  DeviceFlag flag;
+  require(cuda::argmax(x.as<float>(), narrow(n_rows), narrow(n), ids.as<int>(), largest.as<float>(),
+                       margins.as<float>(), flag.pointer(), kStream),
+          "argmax");
+  require(cuda::logprob(x.as<float>(), narrow(n_rows), narrow(n), ids.as<int>(),
+                        largest.as<float>(), logprobs.as<float>(), kStream),
+          "logprob");
+  if (flag.raised()) return {};
+  return {ids.read<int>(), largest.read<float>(), margins.read<float>(), logprobs.read<float>()};
+}
+
+}  // namespace
+
+std::unique_ptr<Kernels> make_device_kernels() { return std::make_unique<DeviceKernels>(); }
+
+}  // namespace detrun::smoke

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# What scripts/gpu_smoke.sh promises, rehearsed with the emulated program and, where this build made
+# it, the real one: a packed folder runs on its own, exit codes, nothing but glibc 2.34 is needed,
+# and the program detrun itself knows nothing of CUDA.
+#
+#   package_test.sh SOURCE-FOLDER BUILD-FOLDER
+set -euo pipefail
+source_dir=$1 bin=$2/bin
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+fails() { echo "failed: $*"; failures=$((failures + 1)); }
+# expect STATUS WORD COMMAND...: the command ends so, and says so.
+expect() {
+  local wanted=$1 word=$2 status=0
+  shift 2
+  "$@" >"$scratch/log" 2>&1 || status=$?
+  [ $status = "$wanted" ] ||
+    { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
+  grep -q -- "$word" "$scratch/log" || { fails "$* did not say '$word'"; cat "$scratch/log"; }
+}
+# needs_little PROGRAM: no library but glibc's, no symbol of a later one.
+needs_little() {
+  local library newest
+  for library in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
+    case $library in
+      libc.so.6 | libm.so.6 | libdl.so.2 | librt.so.1 | libpthread.so.0 | ld-linux-x86-64.so.2) ;;
+      *) fails "$1 needs $library" ;;
+    esac
+  done
+  newest=$(objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
+  [ "$(printf '%s\nGLIBC_2.34\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.34 ] ||
+    fails "$1 needs $newest: $(objdump -T "$1" | grep "$newest" | tr -s ' \n' ' ')"
+  echo "$(basename "$1"): $newest, $(stat -c %s "$1") bytes"
+}
+
+emulated=$bin/detrun_gpu_smoke_emulated
+needs_little "$emulated"
+"$source_dir/scripts/gpu_smoke.sh" --binary "$emulated" --pack "$scratch/packed" >/dev/null
+cd /
+expect 0 'everything equal' "$scratch/packed/gpu_smoke.sh" --quick
+[ -s "$scratch/packed/host-emulation.md" ] || fails "no report beside the packed script"
+expect 0 'device, many rows | known answers | [0-9]* | equal' \
+  cat "$scratch/packed/host-emulation.md"
+expect 3 'NOTHING WAS TESTED' env DETRUN_SMOKE_NO_DEVICE=1 "$scratch/packed/gpu_smoke.sh" --quick
+# A hash that the kernels do not give is a difference, with its case; the first is always run.
+sed -i '0,/^product type=F32/s/[0-9a-f]\{32\}$/00000000000000000000000000000000/' \
+  "$scratch/packed/operators.txt"
+expect 1 'recorded 00000000000000000000000000000000' "$scratch/packed/gpu_smoke.sh" --quick
+# An exception has to find its handler in a program that carries its own unwinder.
+expect 2 'cannot read' "$emulated" --golden "$scratch/absent"
+
+if [ -x "$bin/detrun_gpu_smoke" ]; then
+  needs_little "$bin/detrun_gpu_smoke"
+  if [ ! -e /dev/nvidiactl ]; then
+    "$source_dir/scripts/gpu_smoke.sh" --binary "$bin/detrun_gpu_smoke" --pack "$scratch/real" \
+      >/dev/null
+    expect 3 'NOTHING WAS TESTED' "$scratch/real/gpu_smoke.sh"
+  fi
+else
+  echo "skipped: this build has no CUDA toolkit, so no detrun_gpu_smoke"
+fi
+if [ -x "$bin/detrun" ] && readelf -d "$bin/detrun" | grep -qi 'NEEDED.*cuda'; then
+  fails "bin/detrun depends on CUDA"
+fi
+echo "gpu_smoke_package: $failures failures"
+[ $failures = 0 ]

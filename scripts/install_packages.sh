@@ -8,10 +8,12 @@ set -euo pipefail
 tier=${1:-build}
 packages=(g++ cmake ninja-build pkg-config libcli11-dev libsqlite3-dev libxxhash-dev libspdlog-dev
           nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev doctest-dev)
+# The last two run the NEON kernels where there is no ARM processor: 68 MB to download.
+test_packages=(python3 python3-numpy mandoc g++-aarch64-linux-gnu qemu-user)
 case $tier in
   build) ;;
-  test) packages+=(python3 mandoc) ;;
-  lint) packages+=(python3 mandoc clang clang-format clang-tidy) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  lint) packages+=("${test_packages[@]}" clang clang-format clang-tidy) ;;
   *) echo "usage: $0 [build|test|lint]" >&2; exit 2 ;;
 esac
 

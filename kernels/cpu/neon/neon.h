@@ -1,0 +1,50 @@
+// The NEON implementation of the operators for AArch64, one file a family; kernels/cpu/scalar has
+// the same file names and is the reference. NEON belongs to every AArch64 processor; the products
+// exist a second time for processors with the dot product extension (matmul_quant_dotprod.cpp),
+// compiled with a flag of their own, so these files include no STL.
+#pragma once
+
+#include "kernels/cpu/ops.h"
+
+namespace detrun::kernels::neon {
+
+extern const MatmulOps kMatmulF32;
+extern const MatmulOps kMatmulF16;
+extern const MatmulOps kMatmulBF16;
+
+/// The integer types, in the order of kernels/quant/all.h's table in matmul_quant.h.
+constexpr int kIntegerTypes = 12;
+extern const MatmulOps kMatmulsInteger[kIntegerTypes];
+extern const MatmulOps kMatmulsIntegerDotprod[kIntegerTypes];
+
+std::uint64_t float_row_bytes(std::uint64_t k);
+bool prepare_float(const float* x, std::uint64_t k, void* row);
+std::uint64_t quantized_row_bytes(std::uint64_t k);
+bool quantize(const float* x, std::uint64_t k, void* row);
+
+bool rmsnorm(const float* x, const float* weight, float eps, std::uint64_t n, float* y);
+void rope_adjacent(const RopeArgs* args);
+void rope_halves(const RopeArgs* args);
+bool kv_write_f16(const float* x, std::uint64_t n, std::uint16_t* out);
+bool kv_write_f32(const float* x, std::uint64_t n, float* out);
+std::uint64_t attention_scratch_floats(std::uint32_t head_dim);
+void attention_f16(const AttentionArgs* args);
+void attention_f32(const AttentionArgs* args);
+bool layernorm(const float* x, const float* weight, const float* bias, float eps, std::uint64_t n,
+               float* y);
+void silu_mul(float* gate, const float* up, std::uint64_t n);
+void add(float* x, const float* y, std::uint64_t n);
+void mul(float* x, const float* y, std::uint64_t n);
+void scale(float* x, float factor, std::uint64_t n);
+void add_scaled(float* x, const float* y, float factor, std::uint64_t n);
+void softcap(float* x, float cap, std::uint64_t n);
+void exp(const float* x, std::uint64_t n, float* y);
+void log(const float* x, std::uint64_t n, float* y);
+void tanh(const float* x, std::uint64_t n, float* y);
+void erf(const float* x, std::uint64_t n, float* y);
+void sigmoid(const float* x, std::uint64_t n, float* y);
+void silu(const float* x, std::uint64_t n, float* y);
+void gelu_tanh(const float* x, std::uint64_t n, float* y);
+void gelu_erf(const float* x, std::uint64_t n, float* y);
+
+}  // namespace detrun::kernels::neon

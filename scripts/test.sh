@@ -5,7 +5,8 @@
 #   scripts/test.sh            release build, all default tests, the same tests under sanitizers
 #   scripts/test.sh --quick    release build, label `quick` only
 #   scripts/test.sh --lint     also clang-format and clang-tidy over every source file
-#   scripts/test.sh --full     everything: the thread sanitizer and lint too
+#   scripts/test.sh --full     everything: all 2^32 inputs of exp, log, tanh and erf, the mutation
+#                              check, AArch64 with two compilers, the thread sanitizer and lint too
 #
 # Exit 0: all passed. Tests that lack something (../shared, a locale) say so and skip.
 set -euo pipefail
@@ -17,7 +18,7 @@ for argument in "$@"; do
     --quick) quick=1 ;;
     --lint) lint=1 ;;
     --full) full=1 lint=1 ;;
-    -h | --help) sed -n '2,11p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
+    -h | --help) sed -n '2,12p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
     *) echo "test.sh: unknown option '$argument' (try --help)" >&2; exit 2 ;;
   esac
 done
@@ -41,22 +42,32 @@ say "build (release)"
 cmake --preset release
 cmake --build --preset release --parallel "$jobs"
 
-# Labels: quick (half a minute), full (the rest of the default), peer (needs a peer installed).
+# Disassemblers for the check of the GPU's machine code, where there is a CUDA toolkit to check.
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+  scripts/fetch_sass_tools.sh build || echo "no disassemblers: the SASS tests will skip"
+fi
+
+# Labels: quick (half a minute), full (the rest of the default), slow (--full only), peer (needs a
+# peer installed).
 say "tests (release)"
 if [ $quick = 1 ]; then
   run_tests build -L quick
   exit 0
 fi
-run_tests build -LE peer
+run_tests build -LE 'peer|slow'
 
 say "build (address and undefined-behaviour sanitizers)"
 cmake --preset asan
 cmake --build --preset asan --parallel "$jobs"
 say "tests (sanitizers)"
 export ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1
-run_tests build-asan -LE 'peer|no-sanitizer'
+run_tests build-asan -LE 'peer|slow|no-sanitizer'
 
 if [ $full = 1 ]; then
+  say "slow tests (release)"
+  run_tests build -L slow
+  say "AArch64 (g++ and clang++, -O0 and -O3, emulated)"
+  scripts/cross_test.sh --full
   say "build (thread sanitizer)"
   cmake --preset tsan
   cmake --build --preset tsan --parallel "$jobs" --target test_backend test_run test_engine

@@ -1,6 +1,6 @@
 // exp, log, tanh, erf and what is built from them, in binary32: the contract's own functions, the
-// same bits on host and device. Contract clause 4. No libm. Only add, multiply and fma, each
-// rounded once, in the written order.
+// same bits on host and device. Contract clause 4. No libm. Only add, multiply, divide and fma,
+// each rounded once, in the written order.
 #pragma once
 
 #include "kernels/contract.h"

@@ -1,6 +1,7 @@
-// Mixture of experts, the routing of one token: contract clause 9, the same bits on host and
-// device. Not here: the products (router logits, experts) and the weighted sum, which is
-// `add_scaled` of kernels/cpu/ops.h over the ranks in ascending order, from +0.
+// Mixture of experts, the routing of one token: contract clause 9, written
+// for host and device (no CUDA kernel uses it yet). Not here: the products (router logits, experts)
+// and the weighted sum, which is `add_scaled` of kernels/cpu/ops.h over the ranks in ascending
+// order, from +0.
 #pragma once
 
 #include "kernels/contract.h"
@@ -76,6 +77,16 @@ DETRUN_HD bool moe_route(const MoeRouting& routing, const float* logits, float* 
     for (std::uint32_t r = 0; r < k; ++r) weights[r] = f32_div(weights[r], sum);
   }
   for (std::uint32_t r = 0; r < k; ++r) weights[r] = f32_mul(weights[r], routing.scale);
+  return true;
+}
+
+/// y += the shared experts' output, after all ranks; `gate`: their router logit, nullptr where they
+/// have none. False when the gate is not finite. y, shared (n).
+DETRUN_HD bool moe_add_shared(const float* shared, const float* gate, std::uint64_t n, float* y) {
+  if (gate != nullptr && !f32_is_finite(*gate)) return false;
+  const float weight = gate != nullptr ? sigmoid32(*gate) : 1.0f;
+  // A factor of 1 is exact: y + shared and fma(1, shared, y) are the same bits.
+  for (std::uint64_t i = 0; i < n; ++i) y[i] = f32_fma(weight, shared[i], y[i]);
   return true;
 }
 

@@ -3,7 +3,7 @@
 # and the CPU's own instruction sets too. Two minutes; needs an NVIDIA driver, x86-64, glibc 2.34,
 # nothing else: no network, no package, no toolkit. Prints a Markdown report and keeps it.
 #
-#   scripts/gpu_smoke.sh [--report PATH] [--quick]
+#   scripts/gpu_smoke.sh [--report PATH] [--quick] [--binary FILE]
 #   scripts/gpu_smoke.sh --pack FOLDER     a folder to be copied to a machine with a GPU:
 #                                          FOLDER/gpu_smoke.sh is this script
 #
@@ -33,7 +33,8 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ -x "$binary" ] || fail "no program $binary: build with a CUDA toolkit (cmake --preset cuda)"
+[ -x "$binary" ] || fail "no program $binary: build it with a CUDA toolkit
+  (cmake --preset release -DDETRUN_CUDA=ON && cmake --build build)"
 [ -r "$golden" ] || fail "no golden cases $golden"
 
 if [ -n "$pack" ]; then

@@ -1,5 +1,6 @@
 // Logits to a token: greedy (temperature 0) or sampled with noise that depends on nothing but seed,
-// step and token id. Numerics: contract clauses 11 and 12.
+// step and token id. Numerics: contract clauses 11 and 12. Callers hold a FpControlScope, as the
+// engine does: rounding to nearest, subnormals kept.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,9 @@
 // Launchers of the GEMV kernels. One output row belongs to one group of threads of one block.
 #include "kernels/cuda/gemv.cuh"
+#include "kernels/cuda/grid.h"
 #include "kernels/cuda/launch.h"
 
 namespace detrun::cuda {
-namespace {
-
-unsigned blocks_for(unsigned n_rows, unsigned rows_a_block) {
-  return (n_rows + rows_a_block - 1) / rows_a_block;
-}
-
-}  // namespace
 
 using namespace detrun::device;
 

@@ -349,6 +349,10 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
       options.n_threads != 0
           ? options.n_threads
           : std::min(kThreadsMax, static_cast<std::uint32_t>(allowed_cpus().size()));
+  return make_cpu_backend_on(ops, n_threads);
+}
+
+std::unique_ptr<Backend> make_cpu_backend_on(const CpuOps& ops, std::uint32_t n_threads) {
   return std::make_unique<CpuBackend>(ops, n_threads);
 }
 

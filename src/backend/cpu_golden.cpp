@@ -62,6 +62,7 @@ const std::vector<KnownAnswer>& golden_answers() {
       {"rmsnorm", "d76d3798df310416cd4d5ea4cf4fc431"},
       {"layernorm", "9c137e20d026eb5b64e74a7ec3188f58"},
       {"kv_write", "f23307e0974357ddff54c953342acbb8"},
+      {"refusals", "c08bc9cdc3736bb0a44230ec0566efb9"},
   };
   return kAnswers;
 }

@@ -69,12 +69,7 @@ const CpuOps& select_by_name(std::string_view name, std::string_view source) {
                       std::string(source) + ")",
                   "available here: " + names_of(available_cpu_ops()));
     }
-    const std::string failed = failed_self_test(*row.ops);
-    if (!failed.empty()) {
-      throw_internal("the instruction set " + std::string(name) +
-                     " fails its known-answer test of " + failed + " on this CPU");
-    }
-    return *row.ops;
+    return require_sound(*row.ops);
   }
   throw_usage("unknown instruction set '" + std::string(name) + "' (" + std::string(source) + ")",
               "available here: " + names_of(available_cpu_ops()));
@@ -106,11 +101,17 @@ const kernels::MatmulOps* find_matmul(const CpuOps& ops, std::uint32_t gguf_id) 
   return nullptr;
 }
 
-const CpuOps& select_cpu_ops(std::string_view requested) {
-  if (!requested.empty()) return select_by_name(requested, "asked for");
-  const char* forced = std::getenv("DETRUN_CPU_ISA");
-  if (forced != nullptr && *forced != '\0') return select_by_name(forced, "DETRUN_CPU_ISA");
-  for (const CpuOps* ops : available_cpu_ops()) {
+const CpuOps& require_sound(const CpuOps& ops) {
+  const std::string failed = failed_self_test(ops);
+  if (!failed.empty()) {
+    throw_internal("the instruction set " + std::string(ops.name) +
+                   " fails its known-answer test of " + failed + " on this CPU");
+  }
+  return ops;
+}
+
+const CpuOps& first_sound_ops(std::span<const CpuOps* const> list) {
+  for (const CpuOps* ops : list) {
     const std::string failed = failed_self_test(*ops);
     if (failed.empty()) return *ops;
     log_warning("the instruction set " + std::string(ops->name) +
@@ -119,6 +120,13 @@ const CpuOps& select_cpu_ops(std::string_view requested) {
   throw_internal(
       "no instruction set passes its known-answer test: the compiler, the C library or "
       "this CPU breaks the arithmetic contract");
+}
+
+const CpuOps& select_cpu_ops(std::string_view requested) {
+  if (!requested.empty()) return select_by_name(requested, "asked for");
+  const char* forced = std::getenv("DETRUN_CPU_ISA");
+  if (forced != nullptr && *forced != '\0') return select_by_name(forced, "DETRUN_CPU_ISA");
+  return first_sound_ops(available_cpu_ops());
 }
 
 }  // namespace detrun

@@ -289,6 +289,31 @@ void run_kv_write(const CpuOps& ops, Output& out) {
   append<float>(out, full);
 }
 
+/// What each operator that can refuse says of values just within and just beyond its limits, placed
+/// in the last, partial register.
+void run_refusals(const CpuOps& ops, Output& out) {
+  constexpr std::size_t kN = 77;
+  const std::vector<float> ones(kN, 1.0f);
+  std::vector<float> y(kN);
+  std::array<std::uint16_t, kN> half{};
+  std::vector<bool> good;
+  for (const std::uint32_t bits : {0x477fefffu, kernels::kF16OverflowBits, 0x5f000000u, 0x60800000u,
+                                   0x7f7fffffu, kernels::kInfBits, kernels::kNanBits}) {
+    std::vector<float> x(kN, 0.5f);
+    x[75] = kernels::f32_from_bits(bits);
+    good.push_back(ops.kv_write_f16(x.data(), kN, half.data()));
+    good.push_back(ops.kv_write_f32(x.data(), kN, y.data()));
+    good.push_back(ops.rmsnorm(x.data(), ones.data(), 1e-5f, kN, y.data()));
+    good.push_back(ops.layernorm(x.data(), ones.data(), nullptr, 1e-5f, kN, y.data()));
+    for (const kernels::InputOps& input : ops.inputs) {
+      x.resize(96, 0.5f);
+      CpuMemory row(input.row_bytes(x.size()), "the self-test");
+      good.push_back(input.prepare(x.data(), x.size(), row.data()));
+    }
+  }
+  for (const bool accepted : good) out.push_back(static_cast<std::byte>(accepted));
+}
+
 }  // namespace
 
 std::vector<KnownAnswer> run_self_test(const CpuOps& ops) {
@@ -335,6 +360,7 @@ std::vector<KnownAnswer> run_self_test(const CpuOps& ops) {
   answer("rmsnorm", [&](Output& out) { run_rmsnorm(ops, out); });
   answer("layernorm", [&](Output& out) { run_layernorm(ops, out); });
   answer("kv_write", [&](Output& out) { run_kv_write(ops, out); });
+  answer("refusals", [&](Output& out) { run_refusals(ops, out); });
   return answers;
 }
 

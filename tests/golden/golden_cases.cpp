@@ -239,6 +239,25 @@ void add_choices(List& list) {
   }
 }
 
+void add_compositions(List& list) {
+  constexpr std::array<const char*, 4> kKinds = {"plain", "wide", "edgy", "tiny"};
+  constexpr std::array<const char*, 3> kGates = {"silu", "gelu_tanh", "gelu_erf"};
+  constexpr std::array<const char*, 7> kSizes = {"2", "31", "32", "33", "64", "500", "1024"};
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    list.add("moe_shared", {{"d", std::to_string(1 + i * 7 % 90)},
+                            {"gate", i % 2 == 0 ? "1" : "0"},
+                            {"x", turn(kKinds, i)}});
+  }
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    list.add(
+        "gated",
+        {{"n", std::to_string(1 + i * 7 % 90)}, {"f", turn(kGates, i)}, {"x", turn(kKinds, i)}});
+  }
+  for (std::uint64_t i = 0; i < kEach; ++i) {
+    list.add("confidence", {{"n", turn(kSizes, i)}, {"x", turn(kKinds, i)}});
+  }
+}
+
 }  // namespace
 
 std::vector<Case> all_cases() {
@@ -251,6 +270,7 @@ std::vector<Case> all_cases() {
   add_rope(list);
   add_moe(list);
   add_choices(list);
+  add_compositions(list);
   return list.take();
 }
 

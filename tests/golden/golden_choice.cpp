@@ -6,6 +6,7 @@
 #include "golden_operators.h"
 #include "kernels/moe.h"
 #include "kernels/philox.h"
+#include "sampler/row.h"
 
 namespace golden {
 
@@ -72,9 +73,56 @@ void sample(const Case& c, Result& out) {
 
 }  // namespace
 
+namespace {
+
+void moe_shared(const Case& c, Result& out) {
+  const std::uint64_t d = c.integer("d");
+  const std::uint64_t seed = c.integer("seed");
+  std::vector<float> y = values(c.text("x"), seed, 0, d);
+  const std::vector<float> shared = values(c.text("x"), seed, 1, d);
+  const float gate = values("wide", seed, 2, 1)[0];
+  DETRUN_CHECK(kernels::moe_add_shared(shared.data(), c.integer("gate") != 0 ? &gate : nullptr, d,
+                                       y.data()));
+  out.add(y);
+}
+
+void gated(const Case& c, const CpuOps& ops, Result& out) {
+  const std::uint64_t n = c.integer("n");
+  std::vector<float> gate = values(c.text("x"), c.integer("seed"), 0, n);
+  const std::vector<float> up = values(c.text("x"), c.integer("seed"), 1, n);
+  if (c.text("f") == "silu") {
+    ops.silu_mul(gate.data(), up.data(), n);
+  } else {
+    const auto f =
+        c.text("f") == "gelu_tanh" ? kernels::Function::kGeluTanh : kernels::Function::kGeluErf;
+    ops.functions[static_cast<int>(f)](gate.data(), n, gate.data());
+    ops.mul(gate.data(), up.data(), n);
+  }
+  out.add(gate);
+}
+
+/// Margin and log probability of any id, not the largest only.
+void confidence(const Case& c, Result& out) {
+  const std::uint64_t n = c.integer("n");
+  const std::vector<float> logits = values(c.text("x"), c.integer("seed"), 0, n);
+  const auto id = static_cast<std::int32_t>(word(c.integer("seed"), 1, 0) % n);
+  const Choice choice = describe_choice(logits, find_top_two(logits), id);
+  out.add(choice.token);
+  out.add(choice.margin_bits);
+  out.add(choice.logprob_bits);
+}
+
+}  // namespace
+
 bool run_choice(const Case& c, const CpuOps& ops, Result& out) {
   if (c.op == "moe") {
     moe(c, ops, out);
+  } else if (c.op == "moe_shared") {
+    moe_shared(c, out);
+  } else if (c.op == "gated") {
+    gated(c, ops, out);
+  } else if (c.op == "confidence") {
+    confidence(c, out);
   } else if (c.op == "choice") {
     const Choice choice = choose_greedy(values(c.text("x"), c.integer("seed"), 0, c.integer("n")));
     out.add(choice.token);

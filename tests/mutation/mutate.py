@@ -69,6 +69,8 @@ def verdict_of(change, source, tree):
             return "there is no test " + change["test"]
         if result.returncode == 0:
             return "NOT CAUGHT by " + change["test"]
+        if "***Timeout" in result.stdout or "***Exception" in result.stdout:
+            return "the test crashed or hung instead of failing"
         if change["says"] not in result.stdout:
             return "the test failed without saying: " + change["says"]
         return "caught"

@@ -302,7 +302,29 @@ def row_hash(line):
     return floats(line.input())
 
 
+def shared_experts(line):
+    """The output of the shared experts added to that of the others."""
+    y, shared = line.input(0, "d"), line.input(1, "d")
+    gate = value("wide", word(line.number("seed"), 2, 0))
+    return floats(moe.add_shared(y, shared, gate if line.number("gate") else None))
+
+
+def gated(line):
+    """f(gate) * up."""
+    gate, up, f = line.input(), line.input(1), FUNCTIONS[line["f"]]
+    return floats([mul(f(a), b) for a, b in zip(gate, up, strict=True)])
+
+
+def confidence(line):
+    """Margin and log probability of any id."""
+    logits = line.input()
+    chosen = word(line.number("seed"), 1, 0) % len(logits)
+    return integers([chosen]) + floats([sampling.margin(logits),
+                                        sampling.log_probability(logits, chosen)])
+
+
 OPERATORS = {
+    "moe_shared": shared_experts, "gated": gated, "confidence": confidence,
     "product": product, "quantize": quantize, "softcap": softcap, "sum32": sum32,
     "rmsnorm": rms_norm, "layernorm": layer_norm, "attention": attend, "kv": cache, "rope": rope,
     "moe": experts, "elementwise": elementwise, "choice": choice, "sample": sample,

@@ -56,9 +56,13 @@ def combine(weights, outputs, shared=None, gate=None):
     y = [0.0] * len(outputs[0])
     for w, output in zip(weights, outputs, strict=True):
         y = [fma(w, value, before) for value, before in zip(output, y, strict=True)]
-    if shared is None:
-        return y
+    return y if shared is None else add_shared(y, shared, gate)
+
+
+def add_shared(y, shared, gate=None):
+    """The row y of the chosen experts and that of the shared ones."""
     if gate is None:
         return [add(before, value) for value, before in zip(shared, y, strict=True)]
+    finite([gate], "router logit of the shared experts")
     w = sigmoid(gate)
     return [fma(w, value, before) for value, before in zip(shared, y, strict=True)]

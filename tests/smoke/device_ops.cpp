@@ -25,12 +25,19 @@ Kernels& device() {
 
 Floats floats(const float* from, std::uint64_t n) { return {from, from + n}; }
 
-/// False for an empty result, which is an error's.
+/// False for an empty result, which is an error's. Any other size than n is the device's failure.
 template <class T>
 bool give(const std::vector<T>& result, std::uint64_t n, T* out) {
-  if (result.size() != n) return false;
+  if (result.empty() && n != 0) return false;
+  if (result.size() != n) throw DeviceFailure("a result of the wrong size");
   std::copy(result.begin(), result.end(), out);
   return true;
+}
+
+/// For operators that know no error.
+template <class T>
+void give_all(const std::vector<T>& result, std::uint64_t n, T* out) {
+  if (!give(result, n, out)) throw DeviceFailure("no result");
 }
 
 bool prepare_quantized(const float* x, std::uint64_t k, void* row) {
@@ -43,31 +50,35 @@ bool prepare_quantized(const float* x, std::uint64_t k, void* row) {
   return all.finite;
 }
 
-/// The scalar reference packs nothing: its packed matrix is the file's bytes.
+const MatmulOps& scalar_matmul(std::uint32_t id) {
+  const CpuOps& scalar = kernels::scalar::kOps;
+  return **std::find_if(scalar.matmuls, scalar.matmuls + scalar.n_matmuls,
+                        [id](const MatmulOps* ops) { return ops->gguf_id == id; });
+}
+
+/// The scalar reference packs nothing: its packed matrix is the file's bytes, a group is a row.
 template <std::uint32_t kId, Form kForm>
 void matmul(const MatmulArgs* args, std::uint64_t g0, std::uint64_t g1) {
-  const Floats y = device_product(kId, static_cast<const std::byte*>(args->weight), args->n,
-                                  args->k, {args->x, args->x_row_bytes, args->n_rows}, kForm);
+  const std::uint64_t n = std::min(g1, args->n) - g0;
+  const auto* rows = static_cast<const std::byte*>(args->weight) +
+                     scalar_matmul(kId).packed_bytes(args->k, 1) * g0;
+  const Floats y =
+      device_product(kId, rows, n, args->k, {args->x, args->x_row_bytes, args->n_rows}, kForm);
   for (std::uint64_t r = 0; r < args->n_rows; ++r) {
-    for (std::uint64_t i = g0; i < std::min(g1, args->n); ++i) {
-      args->y[r * args->n + i] = y[r * args->n + i];
-    }
+    std::copy_n(y.data() + r * n, n, args->y + r * args->n + g0);
   }
 }
 
 template <std::uint32_t kId>
 void decode_row(const void* packed, std::uint64_t k, std::uint64_t n, std::uint64_t i, float* out) {
-  give(device_embed(kId, static_cast<const std::byte*>(packed), n, k, {static_cast<int>(i)}), k,
-       out);
+  give_all(device_embed(kId, static_cast<const std::byte*>(packed), n, k, {static_cast<int>(i)}), k,
+           out);
 }
 
 template <std::uint32_t kId, Form kForm>
 const MatmulOps* matmul_ops() {
   static const MatmulOps row = [] {
-    const CpuOps& scalar = kernels::scalar::kOps;
-    const auto* found = std::find_if(scalar.matmuls, scalar.matmuls + scalar.n_matmuls,
-                                     [](const MatmulOps* ops) { return ops->gguf_id == kId; });
-    MatmulOps ops = **found;
+    MatmulOps ops = scalar_matmul(kId);
     ops.group = 1;
     ops.matmul = matmul<kId, kForm>;
     ops.decode_row = decode_row<kId>;
@@ -96,7 +107,7 @@ void attention(const AttentionArgs* args) {
   in.head_dim = args->head_dim;
   in.scale = args->scale;
   in.softcap = args->softcap;
-  give(device().attention(in, kForm), args->head_dim, args->out);
+  give_all(device().attention(in, kForm), args->head_dim, args->out);
 }
 
 bool rmsnorm(const float* x, const float* weight, float eps, std::uint64_t n, float* y) {
@@ -115,9 +126,9 @@ template <Pairs kPairs>
 void rope(const kernels::RopeArgs* args) {
   const std::uint64_t n = std::uint64_t{args->n_heads} * args->head_dim;
   const std::uint64_t half = args->rope_dim / 2;
-  give(device().rope({floats(args->x, n), floats(args->cos, half), floats(args->sin, half), 1,
-                      args->n_heads, args->head_dim, args->rope_dim, kPairs}),
-       n, args->x);
+  give_all(device().rope({floats(args->x, n), floats(args->cos, half), floats(args->sin, half), 1,
+                          args->n_heads, args->head_dim, args->rope_dim, kPairs}),
+           n, args->x);
 }
 
 bool kv_write_f16(const float* x, std::uint64_t n, std::uint16_t* out) {
@@ -129,19 +140,19 @@ bool kv_write_f32(const float* x, std::uint64_t n, float* out) {
 
 template <Elementwise kOp>
 void with_row(float* x, const float* y, std::uint64_t n) {
-  give(device().elementwise(kOp, floats(x, n), floats(y, n), 0.0f), n, x);
+  give_all(device().elementwise(kOp, floats(x, n), floats(y, n), 0.0f), n, x);
 }
 template <Elementwise kOp>
 void with_factor(float* x, float factor, std::uint64_t n) {
-  give(device().elementwise(kOp, floats(x, n), {}, factor), n, x);
+  give_all(device().elementwise(kOp, floats(x, n), {}, factor), n, x);
 }
 void add_scaled(float* x, const float* y, float factor, std::uint64_t n) {
-  give(device().elementwise(Elementwise::kAddScaled, floats(x, n), floats(y, n), factor), n, x);
+  give_all(device().elementwise(Elementwise::kAddScaled, floats(x, n), floats(y, n), factor), n, x);
 }
 
 template <int kFunction>
 void function(const float* x, std::uint64_t n, float* y) {
-  give(device().function(static_cast<Function>(kFunction), floats(x, n)), n, y);
+  give_all(device().function(static_cast<Function>(kFunction), floats(x, n)), n, y);
 }
 
 template <Form kForm>

@@ -74,6 +74,40 @@ TEST_CASE("without a wish the best is chosen; an empty variable is no wish") {
   CHECK(select_cpu_ops("").name == available_cpu_isas().front());
 }
 
+void broken_add(float* x, const float* /*y*/, std::uint64_t n) {
+  for (std::uint64_t i = 0; i < n; ++i) x[i] = 1.0f;
+}
+
+kernels::CpuOps broken_table() {
+  kernels::CpuOps ops = kernels::scalar::kOps;
+  ops.name = "broken";
+  ops.add = broken_add;
+  return ops;
+}
+
+TEST_CASE("an instruction set that fails its self-test is passed over, the next one is taken") {
+  const kernels::CpuOps broken = broken_table();
+  const kernels::CpuOps* list[] = {&broken, &kernels::scalar::kOps};
+  CHECK(&first_sound_ops(list) == &kernels::scalar::kOps);
+}
+
+TEST_CASE("an instruction set that fails its self-test is refused by name, with the operator") {
+  const kernels::CpuOps broken = broken_table();
+  const kernels::CpuOps* list[] = {&broken};
+  for (const bool by_name : {true, false}) {
+    try {
+      by_name ? require_sound(broken) : first_sound_ops(list);
+      FAIL("expected an Error");
+    } catch (const Error& error) {
+      CHECK(error.kind() == ExitCode::kInternal);
+      const std::string text = error.what();
+      CHECK(text.find(by_name ? "known-answer test of add" : "no instruction set passes") !=
+            std::string::npos);
+    }
+  }
+  CHECK(&require_sound(kernels::scalar::kOps) == &kernels::scalar::kOps);
+}
+
 TEST_CASE("an unknown instruction set is refused with the known ones named") {
   const IsaVariable none(nullptr);
   const std::string text = refusal("avx9000");

@@ -136,22 +136,20 @@ TEST_CASE("all experts may be chosen, and one expert is certain") {
   CHECK(bits(route(plain(MoeGating::kSoftmax, 1), {-7.0f}).weights) == bits({1.0f}));
 }
 
-TEST_CASE("logits that are not finite choose distinct experts within range") {
-  const float nan = f32_from_bits(kNanBits);
-  const float inf = f32_from_bits(kInfBits);
-  for (const MoeGating gating :
-       {MoeGating::kSoftmax, MoeGating::kSigmoid, MoeGating::kSoftmaxOfChosen}) {
-    for (const std::vector<float>& x :
-         {std::vector<float>{nan, nan, nan}, {inf, -inf, inf}, {0.0f, nan, 1.0f}}) {
-      const Routed routed = route(plain(gating, 3), x);
-      std::uint32_t seen = 0;
-      for (const std::uint32_t expert : routed.experts) {
-        REQUIRE(expert < 3);
-        seen |= 1u << expert;
-      }
-      CHECK(seen == 7u);
-    }
+TEST_CASE("shared experts come last, by their gate where they have one") {
+  const float shared[3] = {0.7f, -0.0f, -1.9f};
+  const std::vector<float> before = {1.1f, -0.0f, 3.3f};
+  std::vector<float> y = before;
+  CHECK(moe_add_shared(shared, nullptr, 3, y.data()));
+  CHECK(bits(y) == bits({1.1f + 0.7f, -0.0f + -0.0f, 3.3f + -1.9f}));
+  y = before;
+  const float gate = 0.3f;
+  CHECK(moe_add_shared(shared, &gate, 3, y.data()));
+  for (std::size_t i = 0; i < 3; ++i) {
+    CHECK(f32_bits(y[i]) == f32_bits(f32_fma(sigmoid32(gate), shared[i], before[i])));
   }
+  const float bad = f32_from_bits(kNanBits);
+  CHECK_FALSE(moe_add_shared(shared, &bad, 3, y.data()));
 }
 
 TEST_CASE("the weighted sum is a chain of fma over ranks, from +0") {

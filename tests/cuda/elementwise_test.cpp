@@ -78,16 +78,29 @@ TEST_CASE("gate and soft cap equal the scalar reference bit for bit") {
                  [](float* x, const float*, std::size_t n) { scalar::kOps.softcap(x, 5.0f, n); });
 }
 
+// The functions without a NaN of their own: which one an operation makes, the machine (and the
+// order in which a compiler names the operands) decides. Any NaN there becomes the one of the
+// contract.
+static std::vector<float> with_one_nan(int f, std::vector<float> y) {
+  if (f <= static_cast<int>(Function::kErf)) return y;
+  for (float& v : y) {
+    if (v != v) v = f32_from_bits(kNanBits);
+  }
+  return y;
+}
+
 TEST_CASE("the functions equal the scalar reference over all exponents") {
   std::mt19937 random(22);
   const std::vector<float> x = sweep(random);
   for (int f = 0; f < kFunctions; ++f) {
     std::vector<float> expected(x.size());
     scalar::kOps.functions[f](x.data(), x.size(), expected.data());
+    expected = with_one_nan(f, expected);
     for (const auto order : kOrders) {
       std::vector<float> y = x;  // in place
       launch_rows(blocks_for(x.size(), device::kRowThreads), device::kRowThreads, order,
                   [&] { kUnary[f](y.data(), y.size(), y.data()); });
+      y = with_one_nan(f, y);
       CAPTURE(f);
       std::size_t live = 0;
       for (const float v : expected) live += f32_is_finite(v) && v != 0.0f;

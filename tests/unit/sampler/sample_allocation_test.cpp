@@ -1,4 +1,5 @@
-// A choice allocates nothing: every operator new of this program is counted.
+// A choice allocates nothing: every operator new of this program is counted. A program of its own,
+// because it replaces the global allocation functions.
 #include <doctest/doctest.h>
 
 #include <atomic>

@@ -88,7 +88,7 @@ class Assembler:
             return (tools.parse_sass(tools.run(self.nvdisasm, "-c", code)),
                     tools.text_sections(code.read_bytes()))
 
-    def library(self, path):
+    def code_of(self, path):
         """{arch: {kernel: machine code}} of a library's cubins, and its PTX's architectures."""
         code = collections.defaultdict(dict)
         with tempfile.TemporaryDirectory() as folder:
@@ -203,7 +203,7 @@ def check_build(build):
         text = path.read_text()
         by_arch[tools.Ptx(text).arch].append(text)
     library = (pathlib.Path(build) / "kernels/cuda/library.txt").read_text().strip()
-    shipped, ptx_inside = assembler.library(pathlib.Path(library).resolve())
+    shipped, ptx_inside = assembler.code_of(pathlib.Path(library).resolve())
 
     def one(arch):
         lines = []

@@ -1,6 +1,7 @@
 // Products with F32, F16 and BF16 weights: contract clause 1. The packed form is the file's. The 32
 // canonical lanes of one output are eight registers; a row of weights is widened once for up to
 // three rows of x.
+#include "kernels/cpu/file_layout.h"
 #include "kernels/cpu/neon/lanes.h"
 #include "kernels/cpu/neon/neon.h"
 
@@ -13,15 +14,13 @@ constexpr std::uint32_t kRowsMax = 3;  // 24 accumulators of 32 registers
 
 template <class Type>
 std::uint64_t packed_bytes(std::uint64_t k, std::uint64_t n) {
-  return k * n * sizeof(typename Type::Block);
+  return file_bytes<typename Type::Block>(k, n, 1);
 }
 
 template <class Type>
 void pack(const void* rows, std::uint64_t k, std::uint64_t /*n*/, std::uint64_t g0,
           std::uint64_t g1, void* packed) {
-  const std::uint64_t row_bytes = k * sizeof(typename Type::Block);
-  std::memcpy(static_cast<char*>(packed) + g0 * row_bytes,
-              static_cast<const char*>(rows) + g0 * row_bytes, (g1 - g0) * row_bytes);
+  copy_rows(rows, packed_bytes<Type>(k, 1), g0, g1, packed);
 }
 
 template <class Type>

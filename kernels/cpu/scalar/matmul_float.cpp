@@ -1,5 +1,6 @@
 // Dot products with F32, F16 and BF16 weights: contract clause 1. The packed form is the file's.
 #include "kernels/contract.h"
+#include "kernels/cpu/file_layout.h"
 #include "kernels/cpu/scalar/scalar.h"
 #include "kernels/quant/bf16.h"
 #include "kernels/quant/f16.h"
@@ -11,15 +12,13 @@ namespace {
 
 template <class Type>
 std::uint64_t packed_bytes(std::uint64_t k, std::uint64_t n) {
-  return k * n * sizeof(typename Type::Block);
+  return file_bytes<typename Type::Block>(k, n, 1);
 }
 
 template <class Type>
 void pack(const void* rows, std::uint64_t k, std::uint64_t /*n*/, std::uint64_t g0,
           std::uint64_t g1, void* packed) {
-  const std::uint64_t row_bytes = k * sizeof(typename Type::Block);
-  std::memcpy(static_cast<char*>(packed) + g0 * row_bytes,
-              static_cast<const char*>(rows) + g0 * row_bytes, (g1 - g0) * row_bytes);
+  copy_rows(rows, packed_bytes<Type>(k, 1), g0, g1, packed);
 }
 
 template <class Type>

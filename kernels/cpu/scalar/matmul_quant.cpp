@@ -1,6 +1,7 @@
 // Dot products with the integer weight types: contract clause 3, written once for all of them. A
 // group is a block of the file. The packed form is the file's.
 #include "kernels/contract.h"
+#include "kernels/cpu/file_layout.h"
 #include "kernels/cpu/quantized_row.h"
 #include "kernels/cpu/scalar/scalar.h"
 #include "kernels/quant/all.h"
@@ -11,25 +12,19 @@ namespace {
 
 template <class Type>
 std::uint64_t packed_bytes(std::uint64_t k, std::uint64_t n) {
-  return k / Type::kBlockElems * n * sizeof(typename Type::Block);
+  return file_bytes<typename Type::Block>(k, n, Type::kBlockElems);
 }
 
 template <class Type>
 void pack(const void* rows, std::uint64_t k, std::uint64_t /*n*/, std::uint64_t g0,
           std::uint64_t g1, void* packed) {
-  const std::uint64_t row_bytes = packed_bytes<Type>(k, 1);
-  std::memcpy(static_cast<char*>(packed) + g0 * row_bytes,
-              static_cast<const char*>(rows) + g0 * row_bytes, (g1 - g0) * row_bytes);
+  copy_rows(rows, packed_bytes<Type>(k, 1), g0, g1, packed);
 }
 
 template <class Type>
 void decode_row(const void* packed, std::uint64_t k, std::uint64_t /*n*/, std::uint64_t i,
                 float* out) {
-  const std::uint64_t n_groups = k / Type::kBlockElems;
-  const auto* w = static_cast<const typename Type::Block*>(packed) + i * n_groups;
-  for (std::uint64_t g = 0; g < n_groups; ++g) {
-    Type::decode(w[g], out + g * Type::kBlockElems);
-  }
+  decode_file_row<Type>(packed, k, i, out);
 }
 
 /// S_i: 32-block i of the group against 32 quantized activations. Below 2^24 in magnitude.

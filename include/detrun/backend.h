@@ -174,6 +174,20 @@ struct CpuOptions {
 /// it is Error kInternal.
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 
+/// What the processor does at most of one kind of work, measured on all threads at once: what a
+/// figure of speed is compared with. Every call measures anew, some hundredths of a second long.
+class CpuCeilings {
+ public:
+  /// The best loops that this CPU has; `n_threads` 0 as in CpuOptions. Error kInternal when
+  /// `buffer_bytes` of memory are not there; bandwidth means nothing for a buffer that caches hold.
+  static std::unique_ptr<CpuCeilings> create(std::uint32_t n_threads, std::uint64_t buffer_bytes);
+  virtual ~CpuCeilings() = default;
+  virtual std::string_view isa() const = 0;  ///< "avx2", "neon", "scalar"
+  virtual double read_bytes_per_s() = 0;     ///< four streams a thread, huge pages, no prefetch
+  virtual double fma_flops_per_s() = 0;      ///< binary32; a fused multiply-add counts two
+  virtual double int8_ops_per_s() = 0;  ///< 8-bit products added up; a multiply-add counts two
+};
+
 /// Instruction sets built into this binary that this CPU has, best first, "scalar" last.
 std::vector<std::string> available_cpu_isas();
 /// CUDA architectures the kernels were compiled for ("sm_75 sm_80 ..."), empty without CUDA.

@@ -41,6 +41,12 @@ std::vector<std::string> known_architectures();
 /// features this version lacks (rope scaling, experts, biases: named).
 ModelSpec read_model_spec(const ModelFile& file);
 
+/// Tokens that one forward pass of a prefill takes best on this machine, 64 to 512. No influence on
+/// any bit.
+std::uint32_t default_chunk_rows(const ModelSpec& spec);
+/// The same for a shared cache of this size.
+std::uint32_t default_chunk_rows(const ModelSpec& spec, std::uint64_t cache_bytes);
+
 class Model {
  public:
   /// Binds the weights. `file` and `backend` outlive the model. Error kUsage as read_model_spec and
@@ -48,6 +54,20 @@ class Model {
   static std::unique_ptr<Model> load(const ModelFile& file, Backend& backend);
   virtual ~Model() = default;
   virtual const ModelSpec& spec() const = 0;
+};
+
+/// Most rows of logits that are handed out at once, however many are wanted: a vocabulary is wide.
+inline constexpr std::uint32_t kLogitRowsMax = 64;
+
+/// Takes the logits of many rows in blocks of at most kLogitRowsMax, in order. What `room` or
+/// `filled` throws ends the forward pass as an error of its own would.
+class LogitSink {
+ public:
+  virtual ~LogitSink() = default;
+  /// Room (n_rows, n_vocab) for the block that comes next.
+  virtual std::span<float> room(std::uint32_t n_rows) = 0;
+  /// The room given last is filled.
+  virtual void filled() = 0;
 };
 
 /// State of one request: KV cache, scratch, RoPE tables. Everything is allocated at creation;
@@ -67,10 +87,14 @@ class Context {
   /// Back to an empty context; later results are those of a fresh one.
   virtual void reset() = 0;
   /// Appends tokens (at most max_rows, ids checked against the vocabulary by DETRUN_CHECK) and
-  /// writes the logits of the last `logit_rows` of them to `logits` (logit_rows, n_vocab).
-  /// DETRUN_CHECK when the context would overflow. Error kInternal as in Backend, naming the layer.
+  /// hands the logits of the last `logit_rows` of them to `sink`, which is not called for zero
+  /// rows. DETRUN_CHECK when the context would overflow. Error kInternal as in Backend, naming the
+  /// layer: the context then is where it was before, although some blocks may have been handed out.
   virtual void forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
-                       std::span<float> logits) = 0;
+                       LogitSink& sink) = 0;
+  /// The same with all wanted rows in one place: `logits` (logit_rows, n_vocab).
+  void forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
+               std::span<float> logits);
   virtual const KvCache& kv_cache() const = 0;
 };
 

@@ -80,6 +80,10 @@ class ModelFile {
   /// what it was when it was opened (asked of the same descriptor): then the bytes used are not
   /// known to be one file. Renaming, linking or replacing the file counts as a change.
   virtual void check_unchanged() const = 0;
+  /// Says that nobody needs `part` of bytes() soon: its whole pages no longer count as memory of
+  /// this process and are taken from the file again when they are read. Does nothing to a copy
+  /// (kRead).
+  virtual void release(std::span<const std::byte> part) const = 0;
   virtual std::uint32_t version() const = 0;
 
   virtual const std::vector<TensorInfo>& tensors() const = 0;

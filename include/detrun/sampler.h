@@ -23,6 +23,10 @@ std::optional<std::int64_t> first_non_finite_logit(std::span<const float> logits
 /// Greedy choice. Logits must be finite (DETRUN_CHECK) and not empty.
 Choice choose_greedy(std::span<const float> logits);
 
+/// The token that choose_greedy chooses, without the work for the rest; nullopt when a logit is not
+/// finite. Not empty (DETRUN_CHECK).
+std::optional<std::int32_t> greedy_token(std::span<const float> logits);
+
 /// How a token is chosen. As default: greedily, without penalties.
 struct SamplerParams {
   float temperature = 0.0f;         ///< 0: the largest logit after penalties; no noise, no filter

@@ -67,6 +67,44 @@ struct AttentionArgs {
   float* out;         ///< (head_dim)
 };
 
+/// At most this many rows times heads make a tile.
+constexpr std::uint32_t kAttentionTileSlots = 96;
+
+/// Several rows and heads that share a kv head: row r and head h as AttentionArgs with
+/// n_visible + r. Contract clause 6; the bits are those of the one-row form.
+struct AttentionTileArgs {
+  const float* q;            ///< first row, first head; the next head is head_dim floats on
+  std::uint64_t row_floats;  ///< from one row to the next, in q and in out
+  std::uint32_t n_rows, n_heads;
+  const void* k;  ///< as in AttentionArgs
+  const void* v;
+  std::uint64_t stride;
+  std::uint32_t head_dim;
+  std::uint32_t n_visible;  ///< of the first row: positions 0 .. n_visible - 1
+  std::uint32_t window;     ///< a row sees only the last `window` of its positions; 0: all
+  float scale;
+  float softcap;
+  const float* sinks;  ///< (n_heads) or nullptr
+  float* scratch;      ///< attention_tile_scratch_floats(head_dim), 64-byte aligned
+  float* out;          ///< like q
+};
+
+/// Floats of the state (m, l, o) of one block alone: m at 0, l at 1, o (head_dim) from 8 on. l is 0
+/// only where a row sees no position of the block; then m and o mean nothing.
+constexpr std::uint64_t attention_state_floats(std::uint32_t head_dim) {
+  return 8 + (std::uint64_t{head_dim} + 7) / 8 * 8;
+}
+
+/// The states of one row and head, block after block, merged as clause 6 says.
+struct AttentionMergeArgs {
+  const float* states;  ///< of the first block, 32-byte aligned
+  std::uint64_t step;   ///< floats from one block's state to the next one's
+  std::uint32_t n_blocks, head_dim;
+  const float* sink;  ///< one value; nullptr: none
+  float* scratch;     ///< attention_tile_scratch_floats(head_dim), 64-byte aligned
+  float* out;         ///< (head_dim)
+};
+
 /// One row, (n_heads, head_dim), rotated in place. Contract clause 8.
 struct RopeArgs {
   float* x;
@@ -104,6 +142,17 @@ struct CpuOps {
   std::uint64_t (*attention_scratch_floats)(std::uint32_t head_dim);
   void (*attention_f16)(const AttentionArgs* args);
   void (*attention_f32)(const AttentionArgs* args);
+  std::uint64_t (*attention_tile_scratch_floats)(std::uint32_t head_dim);
+  void (*attention_tile_f16)(const AttentionTileArgs* args);
+  void (*attention_tile_f32)(const AttentionTileArgs* args);
+  /// States of blocks [b0, b1), each by itself, for every slot of the tile: (b1 - b0, n_rows *
+  /// n_heads, attention_state_floats(head_dim)), 32-byte aligned; sinks and out are not read.
+  /// Blocks of different calls, merged, give the bits of the tile. nullptr: never split here.
+  void (*attention_blocks_f16)(const AttentionTileArgs* args, std::uint32_t b0, std::uint32_t b1,
+                               float* states);
+  void (*attention_blocks_f32)(const AttentionTileArgs* args, std::uint32_t b0, std::uint32_t b1,
+                               float* states);
+  void (*attention_merge)(const AttentionMergeArgs* args);
   /// Clause 5; bias may be nullptr, y may be x. False when the sum of squares is not finite.
   bool (*layernorm)(const float* x, const float* weight, const float* bias, float eps,
                     std::uint64_t n, float* y);

@@ -4,8 +4,11 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <typeinfo>
 
+#include "backend/cpu_attention.h"
 #include "backend/cpu_kv_cache.h"
+#include "backend/cpu_matmul_plan.h"
 #include "backend/cpu_memory.h"
 #include "backend/cpu_select.h"
 #include "backend/cpu_weight.h"
@@ -21,9 +24,9 @@ using kernels::CpuOps;
 
 constexpr std::uint32_t kThreadsMax = 1024;
 // Below this many multiplications a job is not worth waking a thread for.
-constexpr std::uint64_t kSerialMuls = 32768;
+constexpr std::uint64_t kSerialMuls = 65536;
 constexpr std::uint32_t kElementwiseChunk = 8192;
-constexpr std::uint32_t kItemsPerThread = 8;
+constexpr std::uint32_t kFunctionChunk = 1024;  // elements of the functions of clause 4
 
 struct CpuBuffer final : Buffer {
   explicit CpuBuffer(std::uint64_t n_floats)
@@ -41,9 +44,8 @@ struct CpuBuffer final : Buffer {
 // Weights, buffers and caches of another backend are a programmer's error.
 template <class To, class From>
 To& cast(From& from) {
-  To* to = dynamic_cast<To*>(&from);
-  DETRUN_CHECK(to != nullptr);
-  return *to;
+  DETRUN_CHECK(typeid(from) == typeid(To));  // To is final
+  return static_cast<To&>(from);
 }
 float* floats(Buffer& buffer, std::uint64_t n) {
   DETRUN_CHECK(n <= buffer.n_floats());
@@ -56,13 +58,13 @@ const float* floats(const Buffer& buffer, std::uint64_t n) {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const CpuOps& ops, std::uint32_t n_threads) : ops_(ops), pool_(n_threads) {
+  CpuBackend(const CpuOps& ops, std::unique_ptr<ThreadPool> pool)
+      : ops_(ops), pool_(std::move(pool)), attention_(ops, *pool_) {
     info_.name = "cpu";
     info_.isa = ops.name;
-    info_.n_threads = n_threads;
-    info_.cpus = pool_.pinned_cpus();
+    info_.n_threads = pool_->n_threads();
+    info_.cpus = pool_->pinned_cpus();
     info_.fp_control_found = FpControlScope().found();
-    attention_scratch_.resize(n_threads);
   }
 
   const BackendInfo& info() const override { return info_; }
@@ -93,11 +95,11 @@ class CpuBackend final : public Backend {
                            std::uint32_t rows, std::uint64_t k);
 
   const CpuOps& ops_;
-  ThreadPool pool_;
+  std::unique_ptr<ThreadPool> pool_;
   BackendInfo info_;
   // Grown when a larger size is first seen; the step loop then allocates nothing.
   std::array<CpuMemory, kernels::kInputForms> inputs_;
-  std::vector<CpuMemory> attention_scratch_;  // one a thread
+  CpuAttention attention_;
 };
 
 void grow(CpuMemory& memory, std::uint64_t n_bytes) {
@@ -107,7 +109,7 @@ void grow(CpuMemory& memory, std::uint64_t n_bytes) {
 template <class Body>
 void CpuBackend::split(std::uint32_t n_items, std::uint64_t n_muls, Body&& body) {
   if (n_muls >= kSerialMuls) {
-    pool_.run(n_items, body);
+    pool_->run(n_items, body);
     return;
   }
   const FpControlScope fp_control;
@@ -115,7 +117,7 @@ void CpuBackend::split(std::uint32_t n_items, std::uint64_t n_muls, Body&& body)
 }
 
 std::unique_ptr<Weight> CpuBackend::load_weight(const WeightView& view) {
-  return load_cpu_weight(ops_, pool_, view);
+  return load_cpu_weight(ops_, *pool_, view);
 }
 
 std::unique_ptr<Buffer> CpuBackend::new_buffer(std::uint64_t n_floats) {
@@ -123,9 +125,7 @@ std::unique_ptr<Buffer> CpuBackend::new_buffer(std::uint64_t n_floats) {
 }
 
 std::unique_ptr<KvCache> CpuBackend::new_kv_cache(const KvShape& shape) {
-  for (CpuMemory& scratch : attention_scratch_) {
-    grow(scratch, ops_.attention_scratch_floats(shape.head_dim) * sizeof(float));
-  }
+  attention_.reserve(shape.head_dim);
   return std::make_unique<CpuKvCache>(shape);
 }
 
@@ -185,36 +185,31 @@ void CpuBackend::matmul(std::span<const MatmulTask> tasks, const Buffer& x, std:
     if (form == nullptr) form = prepare(weight.ops->input, task, x_data, rows, k);
     n_outputs += weight.n;
   }
-  const std::uint64_t per_item = n_outputs / (std::uint64_t{info_.n_threads} * kItemsPerThread) + 1;
-  const auto groups_per_item = [per_item](const CpuWeight& weight) {
-    // Kernels like to read four groups at a time.
-    return (per_item + weight.ops->group * 4 - 1) / (weight.ops->group * 4) * 4;
-  };
-  const auto items_of = [&](const MatmulTask& task) {
+  const auto plan_of = [&](const MatmulTask& task) {
     const auto& weight = static_cast<const CpuWeight&>(*task.weight);
-    const std::uint64_t step = groups_per_item(weight);
-    return static_cast<std::uint32_t>((weight.n_groups() + step - 1) / step);
+    return MatmulPlan(weight, rows, ops_.inputs[static_cast<int>(weight.ops->input)].row_bytes(k),
+                      info_.n_threads);
   };
   std::uint32_t n_items = 0;
-  for (const MatmulTask& task : tasks) n_items += items_of(task);
+  for (const MatmulTask& task : tasks) n_items += plan_of(task).n_items();
 
   split(n_items, rows * k * n_outputs, [&](std::uint32_t item, std::uint32_t) {
     const MatmulTask* task = tasks.data();
-    for (std::uint32_t n = items_of(*task); item >= n; n = items_of(*task)) {
-      item -= n;
-      ++task;
-    }
+    MatmulPlan plan = plan_of(*task);
+    for (; item >= plan.n_items(); plan = plan_of(*++task)) item -= plan.n_items();
     const auto& weight = static_cast<const CpuWeight&>(*task->weight);
-    const kernels::InputForm form = weight.ops->input;
-    const kernels::MatmulArgs args{weight.packed.data(),
-                                   prepared.at(static_cast<std::size_t>(form)),
-                                   ops_.inputs[static_cast<int>(form)].row_bytes(k),
-                                   rows,
-                                   k,
-                                   weight.n,
-                                   static_cast<CpuBuffer&>(*task->y).data()};
-    const std::uint64_t step = groups_per_item(weight);
-    weight.ops->matmul(&args, item * step, std::min(weight.n_groups(), (item + 1) * step));
+    const std::byte* input = prepared.at(static_cast<std::size_t>(weight.ops->input));
+    const MatmulPlan::Item at = plan.item(item);
+    const kernels::MatmulArgs args{
+        weight.packed.data(),
+        input + at.row0 * plan.row_bytes(),
+        plan.row_bytes(),
+        at.n_rows,
+        k,
+        weight.n,
+        static_cast<CpuBuffer&>(*task->y).data() + at.row0 * weight.n,
+    };
+    weight.ops->matmul(&args, at.group0, at.group1);
   });
 }
 
@@ -283,7 +278,6 @@ void CpuBackend::kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, 
 void CpuBackend::attention(const Buffer& q, const KvCache& cache, std::uint32_t layer,
                            const AttentionParams& params, std::uint32_t rows, std::uint32_t pos0,
                            Buffer& out) {
-  using Part = CpuKvCache::Part;
   const auto& kv = cast<const CpuKvCache>(cache);
   const KvShape& shape = kv.shape();
   DETRUN_CHECK(params.n_kv_heads == shape.n_kv_heads && params.head_dim == shape.head_dim);
@@ -292,38 +286,16 @@ void CpuBackend::attention(const Buffer& q, const KvCache& cache, std::uint32_t 
   const std::uint64_t total = std::uint64_t{rows} * params.n_heads * params.head_dim;
   const float* q_data = floats(q, total);
   float* out_data = floats(out, total);
-  const std::uint32_t heads_per_kv = params.n_heads / params.n_kv_heads;
-  const auto attend = shape.type == KvType::kF16 ? ops_.attention_f16 : ops_.attention_f32;
-  split(rows * params.n_heads, total * (pos0 + rows),
-        [&](std::uint32_t item, std::uint32_t thread) {
-          const std::uint32_t row = item / params.n_heads;
-          const std::uint32_t kv_head = item % params.n_heads / heads_per_kv;
-          const std::uint64_t at = std::uint64_t{item} * params.head_dim;
-          const kernels::AttentionArgs args{
-              .q = q_data + at,
-              .k = kv.at(Part::kK, layer, kv_head, 0),
-              .v = kv.at(Part::kV, layer, kv_head, 0),
-              .stride = kv.stride(),
-              .head_dim = params.head_dim,
-              .n_visible = pos0 + row + 1,
-              .first_visible = 0,
-              .scale = params.scale,
-              .softcap = 0.0f,
-              .sink = nullptr,
-              .scratch = attention_scratch_[thread].as<float>(),
-              .out = out_data + at,
-          };
-          attend(&args);
-        });
+  attention_.run({kv, layer, params, rows, pos0, q_data, out_data});
 }
 
 void CpuBackend::silu_mul(Buffer& gate, const Buffer& up, std::uint64_t n) {
   float* g = floats(gate, n);
   const float* u = floats(up, n);
-  const auto n_items = static_cast<std::uint32_t>((n + kElementwiseChunk - 1) / kElementwiseChunk);
+  const auto n_items = static_cast<std::uint32_t>((n + kFunctionChunk - 1) / kFunctionChunk);
   split(n_items, 16 * n, [&](std::uint32_t item, std::uint32_t) {
-    const std::uint64_t first = std::uint64_t{item} * kElementwiseChunk;
-    ops_.silu_mul(g + first, u + first, std::min<std::uint64_t>(kElementwiseChunk, n - first));
+    const std::uint64_t first = std::uint64_t{item} * kFunctionChunk;
+    ops_.silu_mul(g + first, u + first, std::min<std::uint64_t>(kFunctionChunk, n - first));
   });
 }
 
@@ -344,16 +316,17 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
     throw_usage(std::to_string(options.n_threads) + " threads asked for, at most " +
                 std::to_string(kThreadsMax) + " are possible");
   }
-  const CpuOps& ops = select_cpu_ops(options.isa);
   const auto n_threads =
       options.n_threads != 0
           ? options.n_threads
           : std::min(kThreadsMax, static_cast<std::uint32_t>(allowed_cpus().size()));
-  return make_cpu_backend_on(ops, n_threads);
+  auto pool = std::make_unique<ThreadPool>(n_threads);
+  const CpuOps& ops = select_cpu_ops(options.isa, pool.get());
+  return std::make_unique<CpuBackend>(ops, std::move(pool));
 }
 
 std::unique_ptr<Backend> make_cpu_backend_on(const CpuOps& ops, std::uint32_t n_threads) {
-  return std::make_unique<CpuBackend>(ops, n_threads);
+  return std::make_unique<CpuBackend>(ops, std::make_unique<ThreadPool>(n_threads));
 }
 
 }  // namespace detrun

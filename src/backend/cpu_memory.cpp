@@ -15,14 +15,17 @@ namespace detrun {
 namespace {
 
 constexpr std::uint64_t kAlignment = 64;
-constexpr std::uint64_t kMappedFrom = std::uint64_t{1} << 20;
+// From here on pages that nobody writes to cost more than a mapping of their own.
+constexpr std::uint64_t kMappedFrom = std::uint64_t{128} << 10;
+constexpr std::uint64_t kHugeFrom = std::uint64_t{2} << 20;
 
 bool is_mapped(std::uint64_t n_bytes) { return n_bytes >= kMappedFrom; }
 
 void* map_zeroed(std::uint64_t n_bytes) {
   void* p = mmap(nullptr, n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
-  madvise(p, n_bytes, MADV_HUGEPAGE);  // fewer page walks while weights stream; only a wish
+  // Fewer page walks while weights stream; only a wish.
+  if (n_bytes >= kHugeFrom) madvise(p, n_bytes, MADV_HUGEPAGE);
   return p;
 }
 

@@ -61,7 +61,7 @@ std::string names_of(std::span<const CpuOps* const> list) {
   return names;
 }
 
-const CpuOps& select_by_name(std::string_view name, std::string_view source) {
+const CpuOps& select_by_name(std::string_view name, std::string_view source, ThreadPool* pool) {
   for (const IsaRow& row : kIsas) {
     if (name != row.ops->name) continue;
     if (!row.cpu_has()) {
@@ -69,7 +69,7 @@ const CpuOps& select_by_name(std::string_view name, std::string_view source) {
                       std::string(source) + ")",
                   "available here: " + names_of(available_cpu_ops()));
     }
-    return require_sound(*row.ops);
+    return require_sound(*row.ops, pool);
   }
   throw_usage("unknown instruction set '" + std::string(name) + "' (" + std::string(source) + ")",
               "available here: " + names_of(available_cpu_ops()));
@@ -101,8 +101,8 @@ const kernels::MatmulOps* find_matmul(const CpuOps& ops, std::uint32_t gguf_id) 
   return nullptr;
 }
 
-const CpuOps& require_sound(const CpuOps& ops) {
-  const std::string failed = failed_self_test(ops);
+const CpuOps& require_sound(const CpuOps& ops, ThreadPool* pool) {
+  const std::string failed = failed_self_test(ops, pool);
   if (!failed.empty()) {
     throw_internal("the instruction set " + std::string(ops.name) +
                    " fails its known-answer test of " + failed + " on this CPU");
@@ -110,9 +110,9 @@ const CpuOps& require_sound(const CpuOps& ops) {
   return ops;
 }
 
-const CpuOps& first_sound_ops(std::span<const CpuOps* const> list) {
+const CpuOps& first_sound_ops(std::span<const CpuOps* const> list, ThreadPool* pool) {
   for (const CpuOps* ops : list) {
-    const std::string failed = failed_self_test(*ops);
+    const std::string failed = failed_self_test(*ops, pool);
     if (failed.empty()) return *ops;
     log_warning("the instruction set " + std::string(ops->name) +
                 " fails its known-answer test of " + failed + " on this CPU and is not used");
@@ -122,11 +122,11 @@ const CpuOps& first_sound_ops(std::span<const CpuOps* const> list) {
       "this CPU breaks the arithmetic contract");
 }
 
-const CpuOps& select_cpu_ops(std::string_view requested) {
-  if (!requested.empty()) return select_by_name(requested, "asked for");
+const CpuOps& select_cpu_ops(std::string_view requested, ThreadPool* pool) {
+  if (!requested.empty()) return select_by_name(requested, "asked for", pool);
   const char* forced = std::getenv("DETRUN_CPU_ISA");
-  if (forced != nullptr && *forced != '\0') return select_by_name(forced, "DETRUN_CPU_ISA");
-  return first_sound_ops(available_cpu_ops());
+  if (forced != nullptr && *forced != '\0') return select_by_name(forced, "DETRUN_CPU_ISA", pool);
+  return first_sound_ops(available_cpu_ops(), pool);
 }
 
 }  // namespace detrun

@@ -6,100 +6,22 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
+#include <exception>
+#include <functional>
 #include <span>
 
 #include "backend/cpu_memory.h"
 #include "backend/cpu_select.h"
+#include "backend/self_test_inputs.h"
 #include "detrun/backend.h"
 #include "detrun/digest.h"
 #include "detrun/quant.h"
 #include "kernels/fp.h"
-#include "kernels/quant/q2_k.h"
-#include "kernels/quant/q3_k.h"
-#include "kernels/quant/q6_k.h"
 
 namespace detrun {
 namespace {
 
 using kernels::CpuOps;
-
-/// Where the binary16 fields of a block of an integer type lie.
-std::vector<std::size_t> half_fields(QType type) {
-  switch (type) {
-    case QType::kQ2_K:
-      return {offsetof(kernels::BlockQ2_K, d), offsetof(kernels::BlockQ2_K, dmin)};
-    case QType::kQ3_K:
-      return {offsetof(kernels::BlockQ3_K, d)};
-    case QType::kQ6_K:
-      return {offsetof(kernels::BlockQ6_K, d)};
-    case QType::kQ4_1:
-    case QType::kQ5_1:
-    case QType::kQ4_K:
-    case QType::kQ5_K:
-      return {0, 2};
-    default:
-      return {0};
-  }
-}
-
-class Inputs {
- public:
-  explicit Inputs(std::uint64_t seed) : state_(seed) {}
-  std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15ull;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-  }
-  /// Magnitudes 2^-8 to 2^3; now and then -0 or a subnormal.
-  float value() {
-    const std::uint64_t r = next();
-    const std::uint32_t sign = (r & 1) != 0 ? 0x80000000u : 0u;
-    if (r % 61 == 0) return kernels::f32_from_bits(sign);
-    if (r % 67 == 0) return kernels::f32_from_bits(sign | (static_cast<std::uint32_t>(r >> 44)));
-    const auto exponent = static_cast<std::uint32_t>(119 + (r >> 8) % 11);
-    return kernels::f32_from_bits(sign | exponent << 23 | static_cast<std::uint32_t>(r >> 41));
-  }
-  std::vector<float> values(std::size_t n) {
-    std::vector<float> v(n);
-    for (float& x : v) x = value();
-    return v;
-  }
-  /// A matrix (n, k) as it lies in a file.
-  std::vector<std::byte> matrix(QType type, std::uint64_t k, std::uint64_t n) {
-    const QTypeInfo& info = qtype_info(type);
-    std::vector<std::byte> bytes(k / info.block_elems * n * info.block_bytes);
-    const std::vector<std::size_t> halves = half_fields(type);
-    for (std::byte* at = bytes.data(); at != bytes.data() + bytes.size(); at += info.block_bytes) {
-      put_block(info, halves, at);
-    }
-    return bytes;
-  }
-
- private:
-  void put_block(const QTypeInfo& info, std::span<const std::size_t> halves, std::byte* out) {
-    if (info.block_elems == 1) {
-      const float v = value();
-      const std::uint16_t half =
-          info.type == QType::kBF16 ? kernels::f32_to_bf16(v) : kernels::f32_to_f16(v);
-      std::memcpy(out, info.type == QType::kF32 ? static_cast<const void*>(&v) : &half,
-                  info.block_bytes);
-      return;
-    }
-    // Integers of any value around the scale and, in many types, a minimum.
-    for (std::uint32_t i = 0; i < info.block_bytes; i += 8) {
-      const std::uint64_t r = next();
-      std::memcpy(out + i, &r, std::min<std::size_t>(sizeof r, info.block_bytes - i));
-    }
-    for (const std::size_t at : halves) {
-      const std::uint16_t field = kernels::f32_to_f16(value());
-      std::memcpy(out + at, &field, sizeof field);
-    }
-  }
-
-  std::uint64_t state_;
-};
 
 template <class T>
 void append(std::vector<std::byte>& out, std::span<const T> values) {
@@ -123,30 +45,53 @@ constexpr MatmulShape kShortMatrix{5, 27, 11 * 32};
 constexpr MatmulShape kLongVector{1, 35, 9 * 256};  // with 256
 constexpr MatmulShape kLongMatrix{5, 19, 2 * 256};
 
-void run_matmul(const CpuOps& ops, std::uint32_t gguf_id, MatmulShape shape, Output& out) {
+/// Memory that one product after the other uses: fresh pages would take longer than the products.
+class Scratch {
+ public:
+  std::vector<std::byte> rows;
+  std::vector<float> x, y, decoded;
+
+  std::byte* packed(std::uint64_t n_bytes) { return zeroed(packed_, n_bytes); }
+  std::byte* prepared(std::uint64_t n_bytes) { return zeroed(prepared_, n_bytes); }
+
+ private:
+  static std::byte* zeroed(CpuMemory& memory, std::uint64_t n_bytes) {
+    if (memory.size() < n_bytes) {
+      memory = CpuMemory(n_bytes, "the self-test");
+    } else {
+      std::memset(memory.data(), 0, n_bytes);
+    }
+    return memory.data();
+  }
+  CpuMemory packed_, prepared_;
+};
+
+void run_matmul(const CpuOps& ops, std::uint32_t gguf_id, MatmulShape shape, Scratch& scratch,
+                Output& out) {
   const QTypeInfo& type = *find_qtype(gguf_id);
   const kernels::MatmulOps* matmul = find_matmul(ops, gguf_id);
   const std::uint64_t k = shape.k;
   Inputs inputs(1000 + gguf_id);
-  const std::vector<std::byte> rows = inputs.matrix(type.type, k, shape.n);
+  inputs.fill(type.type, k, shape.n, scratch.rows);
   const std::uint64_t n_groups = (shape.n + matmul->group - 1) / matmul->group;
-  CpuMemory packed(matmul->packed_bytes(k, shape.n), "the self-test");
-  matmul->pack(rows.data(), k, shape.n, 0, n_groups, packed.data());
+  std::byte* packed = scratch.packed(matmul->packed_bytes(k, shape.n));
+  matmul->pack(scratch.rows.data(), k, shape.n, 0, n_groups, packed);
 
   const kernels::InputOps& input = ops.inputs[static_cast<int>(matmul->input)];
   const std::uint64_t row_bytes = input.row_bytes(k);
-  CpuMemory x(row_bytes * shape.n_rows, "the self-test");
+  std::byte* x = scratch.prepared(row_bytes * shape.n_rows);
+  scratch.x.resize(k);
   for (std::uint32_t r = 0; r < shape.n_rows; ++r) {
-    input.prepare(inputs.values(k).data(), k, x.data() + r * row_bytes);
+    inputs.fill(scratch.x);
+    input.prepare(scratch.x.data(), k, x + r * row_bytes);
   }
-  std::vector<float> y(shape.n_rows * shape.n);
-  const kernels::MatmulArgs args{packed.data(), x.data(), row_bytes, shape.n_rows, k,
-                                 shape.n,       y.data()};
+  scratch.y.assign(shape.n_rows * shape.n, 0.0f);
+  const kernels::MatmulArgs args{packed, x, row_bytes, shape.n_rows, k, shape.n, scratch.y.data()};
   matmul->matmul(&args, 0, n_groups);
-  append<float>(out, y);
-  std::vector<float> decoded(k);
-  matmul->decode_row(packed.data(), k, shape.n, shape.n - 2, decoded.data());
-  append<float>(out, decoded);
+  append<float>(out, scratch.y);
+  scratch.decoded.assign(k, 0.0f);
+  matmul->decode_row(packed, k, shape.n, shape.n - 2, scratch.decoded.data());
+  append<float>(out, scratch.decoded);
 }
 
 /// What may change the scores of a head, beside q and K.
@@ -314,15 +259,20 @@ void run_refusals(const CpuOps& ops, Output& out) {
   for (const bool accepted : good) out.push_back(static_cast<std::byte>(accepted));
 }
 
-}  // namespace
+/// One operation of the self-test.
+struct Question {
+  std::string operation;
+  std::function<void(Scratch&, Output&)> run;
+};
 
-std::vector<KnownAnswer> run_self_test(const CpuOps& ops) {
-  const FpControlScope fp_control;
-  std::vector<KnownAnswer> answers;
-  const auto answer = [&answers](std::string operation, auto&& run) {
-    Output out;
-    run(out);
-    answers.push_back({std::move(operation), to_hex(xxh3_128(out))});
+std::vector<Question> all_questions(const CpuOps& ops) {
+  std::vector<Question> questions;
+  const auto ask_in = [&questions](std::string operation, auto&& run) {
+    questions.push_back({std::move(operation), run});
+  };
+  const auto ask = [&questions](std::string operation, auto&& run) {
+    questions.push_back(
+        {std::move(operation), [run](Scratch& /*unused*/, Output& out) { run(out); }});
   };
   for (const kernels::MatmulOps* matmul : std::span(ops.matmuls, ops.n_matmuls)) {
     const std::uint32_t id = matmul->gguf_id;
@@ -330,43 +280,77 @@ std::vector<KnownAnswer> run_self_test(const CpuOps& ops) {
     const std::uint32_t elems = find_qtype(id)->block_elems;
     const MatmulShape vector = elems == 1 ? kFloatVector : elems == 32 ? kShortVector : kLongVector;
     const MatmulShape matrix = elems == 1 ? kFloatMatrix : elems == 32 ? kShortMatrix : kLongMatrix;
-    answer("vector " + name, [&](Output& out) { run_matmul(ops, id, vector, out); });
-    answer("matmul " + name, [&](Output& out) { run_matmul(ops, id, matrix, out); });
+    const auto multiply = [&ops, id](MatmulShape shape) {
+      return [&ops, id, shape](Scratch& scratch, Output& out) {
+        run_matmul(ops, id, shape, scratch, out);
+      };
+    };
+    ask_in("vector " + name, multiply(vector));
+    ask_in("matmul " + name, multiply(matrix));
   }
   const auto attend = [&](AttentionCase c) {
     return [&ops, c](Output& out) { run_attention(ops, c, out); };
   };
-  answer("attention f16", attend({true, 0, 0.0f, false}));
-  answer("attention f32", attend({false, 0, 0.0f, false}));
-  answer("attention window", attend({true, 67, 0.0f, false}));
-  answer("attention softcap", attend({false, 0, 1.5f, false}));
-  answer("attention sink", attend({true, 5, 20.0f, true}));
-  answer("rope adjacent", [&](Output& out) { run_rope(ops, false, out); });
-  answer("rope halves", [&](Output& out) { run_rope(ops, true, out); });
-  answer("quantize", [&](Output& out) { run_quantize(ops, out); });
+  ask("attention f16", attend({true, 0, 0.0f, false}));
+  ask("attention f32", attend({false, 0, 0.0f, false}));
+  ask("attention window", attend({true, 67, 0.0f, false}));
+  ask("attention softcap", attend({false, 0, 1.5f, false}));
+  ask("attention sink", attend({true, 5, 20.0f, true}));
+  ask("rope adjacent", [&ops](Output& out) { run_rope(ops, false, out); });
+  ask("rope halves", [&ops](Output& out) { run_rope(ops, true, out); });
+  ask("quantize", [&ops](Output& out) { run_quantize(ops, out); });
   const auto in_place = [&](const char* operation, auto run) {
-    answer(operation, [&](Output& out) { run_in_place(out, run); });
+    ask(operation, [run](Output& out) { run_in_place(out, run); });
   };
   in_place("silu_mul", ops.silu_mul);
   in_place("add", ops.add);
   in_place("mul", ops.mul);
-  in_place("scale", [&](float* x, const float*, std::uint64_t n) { ops.scale(x, 1.7f, n); });
+  in_place("scale", [&ops](float* x, const float*, std::uint64_t n) { ops.scale(x, 1.7f, n); });
   in_place("add_scaled",
-           [&](float* x, const float* y, std::uint64_t n) { ops.add_scaled(x, y, -1.7f, n); });
-  answer("softcap", [&](Output& out) { run_softcap(ops, out); });
+           [&ops](float* x, const float* y, std::uint64_t n) { ops.add_scaled(x, y, -1.7f, n); });
+  ask("softcap", [&ops](Output& out) { run_softcap(ops, out); });
   for (std::size_t i = 0; i < kFunctionNames.size(); ++i) {
-    answer(std::string(kFunctionNames.at(i)), [&](Output& out) { run_function(ops, i, out); });
+    ask(std::string(kFunctionNames.at(i)), [&ops, i](Output& out) { run_function(ops, i, out); });
   }
-  answer("rmsnorm", [&](Output& out) { run_rmsnorm(ops, out); });
-  answer("layernorm", [&](Output& out) { run_layernorm(ops, out); });
-  answer("kv_write", [&](Output& out) { run_kv_write(ops, out); });
-  answer("refusals", [&](Output& out) { run_refusals(ops, out); });
+  ask("rmsnorm", [&ops](Output& out) { run_rmsnorm(ops, out); });
+  ask("layernorm", [&ops](Output& out) { run_layernorm(ops, out); });
+  ask("kv_write", [&ops](Output& out) { run_kv_write(ops, out); });
+  ask("refusals", [&ops](Output& out) { run_refusals(ops, out); });
+  return questions;
+}
+
+}  // namespace
+
+std::vector<KnownAnswer> run_self_test(const CpuOps& ops, ThreadPool* pool) {
+  const std::vector<Question> questions = all_questions(ops);
+  std::vector<KnownAnswer> answers(questions.size());
+  std::vector<Scratch> scratch(pool == nullptr ? 1 : pool->n_threads());
+  std::vector<std::exception_ptr> errors(scratch.size());
+  auto answer = [&](std::uint32_t i, std::uint32_t thread) {
+    try {  // out of memory, on a thread that nobody else would hear of
+      Output out;
+      questions[i].run(scratch[thread], out);
+      answers[i] = {questions[i].operation, to_hex(xxh3_128(out))};
+    } catch (...) {
+      errors[thread] = std::current_exception();
+    }
+  };
+  const auto n = static_cast<std::uint32_t>(questions.size());
+  if (pool != nullptr) {
+    pool->run(n, answer);
+  } else {
+    const FpControlScope fp_control;
+    for (std::uint32_t i = 0; i < n; ++i) answer(i, 0);
+  }
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
   return answers;
 }
 
-std::string failed_self_test(const CpuOps& ops) {
+std::string failed_self_test(const CpuOps& ops, ThreadPool* pool) {
   const std::vector<KnownAnswer>& golden = golden_answers();
-  const std::vector<KnownAnswer> answers = run_self_test(ops);
+  const std::vector<KnownAnswer> answers = run_self_test(ops, pool);
   if (answers.size() != golden.size()) return "every kernel";
   for (std::size_t i = 0; i < answers.size(); ++i) {
     if (answers[i].operation != golden[i].operation || answers[i].xxh3 != golden[i].xxh3) {

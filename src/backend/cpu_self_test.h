@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "backend/thread_pool.h"
 #include "kernels/cpu/ops.h"
 
 namespace detrun {
@@ -13,14 +14,15 @@ struct KnownAnswer {
   std::string xxh3;       ///< XXH3-128 of the output bytes, hex
 };
 
-/// Runs every kernel on fixed small inputs. Well under 5 ms.
-std::vector<KnownAnswer> run_self_test(const kernels::CpuOps& ops);
+/// Runs every kernel on fixed small inputs, on all threads of the pool or (nullptr) on this one.
+/// Well under 5 ms.
+std::vector<KnownAnswer> run_self_test(const kernels::CpuOps& ops, ThreadPool* pool = nullptr);
 
 /// The constants: made once with the scalar reference, frozen with the contract's version.
 const std::vector<KnownAnswer>& golden_answers();
 
 /// The first operation whose bits are not the golden ones (the scalar reference has to give those
 /// too, so equal to golden is equal to the reference); empty when all are.
-std::string failed_self_test(const kernels::CpuOps& ops);
+std::string failed_self_test(const kernels::CpuOps& ops, ThreadPool* pool = nullptr);
 
 }  // namespace detrun

@@ -37,8 +37,13 @@ void write_control(std::uint64_t value) { std::fesetround(static_cast<int>(value
 
 }  // namespace
 
-FpControlScope::FpControlScope() : saved_(read_control()) { write_control(kContract); }
-FpControlScope::~FpControlScope() { write_control(saved_); }
+// Writing the register drains the pipeline, and nearly always it is right already.
+FpControlScope::FpControlScope() : saved_(read_control()) {
+  if ((saved_ & ~kStatusFlags) != kContract) write_control(kContract);
+}
+FpControlScope::~FpControlScope() {
+  if ((saved_ & ~kStatusFlags) != kContract) write_control(saved_);
+}
 std::uint32_t FpControlScope::found() const {
   return static_cast<std::uint32_t>(saved_ & ~kStatusFlags);
 }

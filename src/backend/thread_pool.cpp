@@ -1,6 +1,7 @@
-// Claiming: the low half of claims_ counts the items nobody has taken; taking one decrements it by
-// compare-exchange. The high half is the job's number, so a late worker cannot take an item of the
-// next job with what it read of the last. A claimed item keeps its job alive until pending_ drops.
+// Claiming: the low half of a share's `claim` counts the items nobody has taken; taking one
+// decrements it by compare-exchange. The high half is the job's number, so a late worker cannot
+// take an item of the next job with what it read of the last. A claimed item keeps its job alive
+// until it is counted as done; the caller counts its own items itself.
 #include "backend/thread_pool.h"
 
 #include <pthread.h>
@@ -16,9 +17,9 @@
 namespace detrun {
 namespace {
 
-// About 30 microseconds: longer than the serial work between two matmuls of a small model, short
-// enough not to take a core from others. Then the thread sleeps.
-constexpr std::uint32_t kSpins = 2000;
+// About 200 microseconds: longer than what is done between two tokens, because waking a sleeper
+// costs tens of them; short enough not to take a core from others. Then the thread sleeps.
+constexpr std::uint32_t kSpins = 12000;
 constexpr std::uint64_t kItemsMask = 0xffffffffu;
 
 void relax() {
@@ -51,7 +52,7 @@ std::vector<std::uint32_t> allowed_cpus() {
   return cpus;
 }
 
-ThreadPool::ThreadPool(std::uint32_t n_threads) {
+ThreadPool::ThreadPool(std::uint32_t n_threads) : shares_(n_threads) {
   DETRUN_CHECK(n_threads >= 1);
   const std::vector<std::uint32_t> cpus = allowed_cpus();
   spins_ = n_threads <= cpus.size() ? kSpins : 0;
@@ -78,36 +79,83 @@ void ThreadPool::start_workers(std::uint32_t n_workers) {
 }
 
 void ThreadPool::stop_workers() {
-  stopping_.store(true, std::memory_order_relaxed);
+  stopping_.store(true, std::memory_order_seq_cst);
   wake_.fetch_add(1, std::memory_order_release);
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
   workers_.clear();
 }
 
-void ThreadPool::work(std::uint32_t thread) {
-  const FpControlScope fp_control;
-  std::uint64_t claim = claims_.load(std::memory_order_acquire);
+/// Takes items of the share until none is left; how many this thread did.
+std::uint32_t ThreadPool::work_on(Share& share, std::uint32_t thread) {
+  std::uint32_t n_done = 0;
+  std::uint64_t claim = share.claim.load(std::memory_order_acquire);
   while ((claim & kItemsMask) != 0) {
-    if (!claims_.compare_exchange_weak(claim, claim - 1, std::memory_order_acq_rel)) continue;
-    const Job& job = job_;
-    job.call(job.context, job.n_items - static_cast<std::uint32_t>(claim & kItemsMask), thread);
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
-    claim = claims_.load(std::memory_order_acquire);
+    if (!share.claim.compare_exchange_weak(claim, claim - 1, std::memory_order_acq_rel,
+                                           std::memory_order_acquire)) {
+      continue;
+    }
+    const Job& job = share.job;
+    job.call(job.context, share.end - static_cast<std::uint32_t>(claim & kItemsMask), thread);
+    ++n_done;
+    --claim;
   }
+  return n_done;
+}
+
+/// The thread's own share, then what is left of the others'. Returns the number of items not
+/// reported.
+std::uint32_t ThreadPool::work(std::uint32_t thread, bool report) {
+  const FpControlScope fp_control;
+  std::uint32_t n_done = 0;
+  for (std::uint32_t i = 0; i < n_threads(); ++i) {
+    n_done += work_on(shares_[(thread + i) % n_threads()], thread);
+    if (!report || n_done == 0) continue;
+    report_done(n_done);
+    n_done = 0;
+  }
+  return n_done;
+}
+
+void ThreadPool::report_done(std::uint32_t n_items) {
+  done_.fetch_add(n_items, std::memory_order_acq_rel);
+  done_.notify_one();
+}
+
+/// False when the pool is to stop. Before a worker sleeps it says so and looks once more, while a
+/// caller first gives out items and then looks for sleepers: one of both sees the other.
+bool ThreadPool::wait_for_share(std::uint32_t thread) {
+  const auto has_items = [this, thread](std::memory_order order) {
+    return (shares_[thread].claim.load(order) & kItemsMask) != 0;
+  };
+  for (std::uint32_t i = 0; i < spins_; ++i) {
+    if (has_items(std::memory_order_relaxed)) return true;
+    if (stopping_.load(std::memory_order_relaxed)) return false;
+    relax();
+  }
+  const std::uint32_t seen = wake_.load(std::memory_order_acquire);
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);
+  const bool stopping = stopping_.load(std::memory_order_seq_cst);
+  if (!stopping && !has_items(std::memory_order_seq_cst)) {
+    wake_.wait(seen, std::memory_order_acquire);
+  }
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+  return !stopping;
 }
 
 void ThreadPool::worker_loop(std::uint32_t thread) {
-  while (true) {
-    const std::uint32_t seen = wake_.load(std::memory_order_acquire);
-    if (stopping_.load(std::memory_order_relaxed)) return;
-    work(thread);
-    bool woken = false;
-    for (std::uint32_t i = 0; i < spins_ && !woken; ++i) {
-      relax();
-      woken = wake_.load(std::memory_order_relaxed) != seen;
-    }
-    if (!woken) wake_.wait(seen, std::memory_order_acquire);
+  while (wait_for_share(thread)) work(thread, true);
+}
+
+void ThreadPool::wait_until_done(std::uint32_t n_items) {
+  std::uint32_t done = done_.load(std::memory_order_acquire);
+  for (std::uint32_t i = 0; i < spins_ && done != n_items; ++i) {
+    relax();
+    done = done_.load(std::memory_order_acquire);
+  }
+  while (done != n_items) {
+    done_.wait(done, std::memory_order_acquire);
+    done = done_.load(std::memory_order_acquire);
   }
 }
 
@@ -118,22 +166,22 @@ void ThreadPool::run_job(const Job& job) {
     for (std::uint32_t item = 0; item < job.n_items; ++item) job.call(job.context, item, 0);
     return;
   }
-  job_ = job;
-  pending_.store(job.n_items, std::memory_order_relaxed);
-  const std::uint64_t number = (claims_.load(std::memory_order_relaxed) >> 32) + 1;
-  claims_.store(number << 32 | job.n_items, std::memory_order_release);
-  wake_.fetch_add(1, std::memory_order_release);
-  wake_.notify_all();
-  work(0);
-  std::uint32_t left = pending_.load(std::memory_order_acquire);
-  for (std::uint32_t i = 0; i < spins_ && left != 0; ++i) {
-    relax();
-    left = pending_.load(std::memory_order_acquire);
+  done_.store(0, std::memory_order_relaxed);
+  const std::uint64_t number = std::uint64_t{++job_number_} << 32;
+  for (std::uint32_t thread = 0; thread < n_threads(); ++thread) {
+    Share& share = shares_[thread];
+    const auto end_of = [&job, this](std::uint64_t n) {
+      return static_cast<std::uint32_t>(n * job.n_items / n_threads());
+    };
+    share.job = job;
+    share.end = end_of(thread + 1);
+    share.claim.store(number | (share.end - end_of(thread)), std::memory_order_seq_cst);
   }
-  while (left != 0) {
-    pending_.wait(left, std::memory_order_acquire);
-    left = pending_.load(std::memory_order_acquire);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) {
+    wake_.fetch_add(1, std::memory_order_release);
+    wake_.notify_all();
   }
+  wait_until_done(job.n_items - work(0, false));
 }
 
 }  // namespace detrun

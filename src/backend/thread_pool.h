@@ -40,7 +40,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  std::uint32_t n_threads() const { return static_cast<std::uint32_t>(workers_.size()) + 1; }
+  std::uint32_t n_threads() const { return static_cast<std::uint32_t>(shares_.size()); }
   /// Cores of the pinned workers; empty when none is pinned.
   const std::vector<std::uint32_t>& pinned_cpus() const { return pinned_cpus_; }
 
@@ -60,17 +60,29 @@ class ThreadPool {
     void* context;
     std::uint32_t n_items;
   };
+  /// A thread's own run of items. A thread begins with its own and then takes from the others', so
+  /// that threads meet on a cache line only towards the end of a job.
+  struct alignas(64) Share {
+    std::atomic<std::uint64_t> claim{0};  ///< job number << 32 | items of it nobody has taken
+    Job job{};                            ///< stable while an item of it is taken and not done
+    std::uint32_t end = 0;                ///< the items not yet taken are the last before this
+  };
 
   void run_job(const Job& job);
-  void work(std::uint32_t thread);
+  std::uint32_t work_on(Share& share, std::uint32_t thread);
+  std::uint32_t work(std::uint32_t thread, bool report);
+  void report_done(std::uint32_t n_items);
   void worker_loop(std::uint32_t thread);
+  bool wait_for_share(std::uint32_t thread);
+  void wait_until_done(std::uint32_t n_items);
   void start_workers(std::uint32_t n_workers);
   void stop_workers();
 
-  Job job_{};  ///< stable while an item of it is claimed and not done
-  alignas(64) std::atomic<std::uint64_t> claims_{0};   ///< job number << 32 | items not yet claimed
-  alignas(64) std::atomic<std::uint32_t> pending_{0};  ///< items not yet done
-  alignas(64) std::atomic<std::uint32_t> wake_{0};     ///< counts jobs; sleepers wait on it
+  std::vector<Share> shares_;                       ///< one a thread, the caller's first
+  std::uint32_t job_number_ = 0;                    ///< the caller's own
+  alignas(64) std::atomic<std::uint32_t> done_{0};  ///< items of the job that workers have done
+  alignas(64) std::atomic<std::uint32_t> wake_{0};  ///< sleepers wait for it to change
+  std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<bool> stopping_{false};
   std::uint32_t spins_ = 0;
   std::vector<std::uint32_t> pinned_cpus_;

@@ -1,6 +1,7 @@
 // SHA-256 and HMAC by OpenSSL: what commitments are made of. The rest of digest.h is digest.cpp, so
 // that a program without commitments needs no crypto library.
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <unistd.h>
@@ -22,7 +23,19 @@ struct Sha256::State {
   std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
 };
 
+namespace {
+
+/// SHA-256 needs nothing that could be configured: the library's configuration file is not read,
+/// which takes longer than most digests, and cannot change what computes them.
+void start_library() {
+  static const int started = OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, nullptr);
+  if (started != 1) throw_internal("the crypto library does not start");
+}
+
+}  // namespace
+
 Sha256::Sha256() : state_(std::make_unique<State>()) {
+  start_library();
   if (!state_->context || EVP_DigestInit_ex(state_->context.get(), EVP_sha256(), nullptr) != 1)
     throw_internal("SHA-256 is not available in the crypto library");
 }
@@ -61,6 +74,7 @@ Sha256Digest Sha256::finish() {
 Sha256Digest sha256(std::span<const std::byte> bytes) { return Sha256().update(bytes).finish(); }
 
 Sha256Digest hmac_sha256(std::span<const std::byte> key, std::span<const std::byte> message) {
+  start_library();
   Sha256Digest digest{};
   unsigned int size = 0;
   const auto* data = reinterpret_cast<const unsigned char*>(message.data());

@@ -131,7 +131,22 @@ FileBytes FileBytes::open(const std::string& path, LoadMethod method) {
   const auto size = static_cast<std::size_t>(status.st_size);
   Pages pages =
       method == LoadMethod::kMap ? map_pages(path, fd.get(), size) : read_pages(path, fd, size);
-  return {path, std::move(fd), status, std::move(pages)};
+  return {path, std::move(fd), status, method, std::move(pages)};
+}
+
+void FileBytes::release(std::span<const std::byte> part) const {
+  // Of a copy these would come back as zeros.
+  if (method_ != LoadMethod::kMap || part.empty()) return;
+  const std::span<std::byte> all = pages_.span();
+  DETRUN_CHECK(part.data() >= all.data() && part.size() <= all.size());
+  const auto first = static_cast<std::size_t>(part.data() - all.data());
+  DETRUN_CHECK(first <= all.size() - part.size());
+  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = (first + page - 1) / page * page;
+  // The last page of the file may be cut short: it belongs to whoever has the last byte.
+  const std::size_t last = first + part.size();
+  const std::size_t end = last == all.size() ? last : last / page * page;
+  if (begin < end) ::madvise(all.data() + begin, end - begin, MADV_DONTNEED);  // only a wish
 }
 
 void FileBytes::check_unchanged() const {

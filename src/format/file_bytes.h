@@ -56,14 +56,23 @@ class FileBytes {
   /// the time of opening. The last one cannot be set by anybody; it moves with a new name, a new
   /// link and other attributes too, and such a file is refused: nobody knows what else happened.
   void check_unchanged() const;
+  /// Lets go of the whole pages of `part`, a part of bytes(): reading them again takes them from
+  /// the file. Nothing where bytes() are a copy.
+  void release(std::span<const std::byte> part) const;
 
  private:
-  FileBytes(std::string path, FileDescriptor fd, const struct stat& opened, Pages pages)
-      : path_(std::move(path)), fd_(std::move(fd)), opened_(opened), pages_(std::move(pages)) {}
+  FileBytes(std::string path, FileDescriptor fd, const struct stat& opened, LoadMethod method,
+            Pages pages)
+      : path_(std::move(path)),
+        fd_(std::move(fd)),
+        opened_(opened),
+        method_(method),
+        pages_(std::move(pages)) {}
 
   std::string path_;
   FileDescriptor fd_;
   struct stat opened_;
+  LoadMethod method_;
   Pages pages_;
 };
 

@@ -117,6 +117,9 @@ class GgufFile final : public ModelFile {
   void check_unchanged() const override {
     if (file_) file_->check_unchanged();
   }
+  void release(std::span<const std::byte> part) const override {
+    if (file_) file_->release(part);
+  }
   std::uint32_t version() const override { return version_; }
 
   const std::vector<TensorInfo>& tensors() const override { return table_.tensors(); }

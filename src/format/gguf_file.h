@@ -13,7 +13,7 @@
 namespace detrun {
 
 /// Parses bytes that stay valid as long as the result. `path` is for messages only.
-/// check_unchanged() of the result does nothing.
+/// check_unchanged() and release() of the result do nothing.
 std::unique_ptr<ModelFile> parse_gguf(const std::string& path, std::span<const std::byte> bytes);
 
 /// Parses a file and keeps it open and in memory.

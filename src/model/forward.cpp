@@ -19,10 +19,6 @@
 namespace detrun {
 namespace {
 
-/// Rows of logits computed at once. The head is the widest matrix: this bounds its output to
-/// kHeadRowsMax * n_vocab floats for any number of wanted rows.
-constexpr std::uint32_t kHeadRowsMax = 64;
-
 /// Sums of products that remember whether they left 64 bits.
 class ByteCount {
  public:
@@ -47,7 +43,7 @@ std::optional<std::uint64_t> context_bytes(const ModelSpec& spec, std::uint32_t 
   const std::uint64_t q_dim = std::uint64_t{spec.n_heads} * spec.head_dim;
   const std::uint64_t kv_dim = std::uint64_t{spec.n_kv_heads} * spec.head_dim;
   const std::uint64_t row_floats = 3ULL * spec.n_embd + 2 * q_dim + 2 * kv_dim + 2ULL * spec.n_ff;
-  const std::uint64_t head_rows = std::min(rows, kHeadRowsMax);
+  const std::uint64_t head_rows = std::min(rows, kLogitRowsMax);
   ByteCount bytes;
   bytes.add({2, spec.n_layers, n_ctx, kv_dim, kv_type == KvType::kF16 ? 2U : 4U});
   bytes.add({4, n_ctx, spec.rope_dim / 2, sizeof(float)});  // on the host and on the device
@@ -85,13 +81,13 @@ class ModelContext final : public Context {
   std::uint32_t position() const override { return position_; }
   void reset() override { position_ = 0; }
   void forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
-               std::span<float> logits) override;
+               LogitSink& sink) override;
   const KvCache& kv_cache() const override { return *kv_; }
 
  private:
   void attention_block(const LayerWeights& layer, std::uint32_t index, std::uint32_t rows);
   void ffn_block(const LayerWeights& layer, std::uint32_t rows);
-  void head(std::uint32_t rows, std::uint32_t logit_rows, std::span<float> logits);
+  void head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink);
 
   const BoundModel& model_;
   const ModelSpec& spec_;
@@ -120,7 +116,7 @@ ModelContext::ModelContext(const BoundModel& model, Backend& backend, std::uint3
       backend_(backend),
       n_ctx_(n_ctx),
       max_rows_(max_rows),
-      head_rows_(std::min(max_rows, kHeadRowsMax)),
+      head_rows_(std::min(max_rows, kLogitRowsMax)),
       attention_params_{spec_.n_heads, spec_.n_kv_heads, spec_.head_dim,
                         attention_scale(spec_.head_dim)} {
   const std::uint64_t q_dim = std::uint64_t{spec_.n_heads} * spec_.head_dim;
@@ -181,7 +177,7 @@ void ModelContext::ffn_block(const LayerWeights& layer, std::uint32_t rows) {
 
 /// Norm and head of the last `logit_rows` of `rows`. When all rows are wanted they are used where
 /// they lie; otherwise they are moved to the front first, because operators start at row 0.
-void ModelContext::head(std::uint32_t rows, std::uint32_t logit_rows, std::span<float> logits) {
+void ModelContext::head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink) {
   const std::uint64_t n_embd = spec_.n_embd;
   const std::uint64_t n_vocab = spec_.n_vocab;
   const std::array task = {MatmulTask{&model_.head(), logits_.get()}};
@@ -196,17 +192,19 @@ void ModelContext::head(std::uint32_t rows, std::uint32_t logit_rows, std::span<
     }
     backend_.rmsnorm(*input, model_.output_norm(), spec_.rms_eps, n, spec_.n_embd, *head_normed_);
     backend_.matmul(task, *head_normed_, n);
-    backend_.download(*logits_, 0, logits.subspan(done * n_vocab, n * n_vocab));
+    const std::span<float> room = sink.room(n);
+    DETRUN_CHECK(room.size() == n * n_vocab);
+    backend_.download(*logits_, 0, room);
+    sink.filled();
     done += n;
   }
 }
 
 void ModelContext::forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
-                           std::span<float> logits) {
+                           LogitSink& sink) {
   DETRUN_CHECK(!tokens.empty() && tokens.size() <= max_rows_);
   DETRUN_CHECK(tokens.size() <= n_ctx_ - position_);
   DETRUN_CHECK(logit_rows <= tokens.size());
-  DETRUN_CHECK(logits.size() == std::uint64_t{logit_rows} * spec_.n_vocab);
   for (const std::int32_t token : tokens) {
     DETRUN_CHECK(token >= 0 && static_cast<std::uint32_t>(token) < spec_.n_vocab);
   }
@@ -218,7 +216,7 @@ void ModelContext::forward(std::span<const std::int32_t> tokens, std::uint32_t l
       attention_block(model_.layers()[layer], layer, rows);
       ffn_block(model_.layers()[layer], rows);
     }
-    head(rows, logit_rows, logits);
+    head(rows, logit_rows, sink);
   } catch (const Error& error) {
     const std::string where =
         layer < spec_.n_layers ? "layer " + std::to_string(layer) : std::string("output head");
@@ -227,7 +225,30 @@ void ModelContext::forward(std::span<const std::int32_t> tokens, std::uint32_t l
   position_ += rows;
 }
 
+/// All wanted rows in one place, block after block.
+class OnePlace final : public LogitSink {
+ public:
+  OnePlace(std::span<float> logits, std::uint64_t n_vocab) : rest_(logits), n_vocab_(n_vocab) {}
+  std::span<float> room(std::uint32_t n_rows) override {
+    const std::span<float> block = rest_.first(n_rows * n_vocab_);
+    rest_ = rest_.subspan(block.size());
+    return block;
+  }
+  void filled() override {}
+
+ private:
+  std::span<float> rest_;
+  std::uint64_t n_vocab_;
+};
+
 }  // namespace
+
+void Context::forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
+                      std::span<float> logits) {
+  DETRUN_CHECK(logit_rows == 0 ? logits.empty() : logits.size() % logit_rows == 0);
+  OnePlace sink(logits, logit_rows == 0 ? 0 : logits.size() / logit_rows);
+  forward(tokens, logit_rows, sink);
+}
 
 std::unique_ptr<Context> Context::create(const Model& model, Backend& backend, std::uint32_t n_ctx,
                                          KvType kv_type, std::uint32_t max_rows) {
@@ -241,15 +262,15 @@ std::unique_ptr<Context> Context::create(const Model& model, Backend& backend, s
   if (!bytes || *bytes > limit) {
     throw_usage(what + " needs " + (bytes ? mebibytes(*bytes) : "more than 2^64 bytes") +
                     " of memory, there are " + mebibytes(limit),
-                "use a smaller --ctx");
+                "use a smaller --ctx or --chunk");
   }
   const std::string needs = "not enough memory: " + what + " needs " + mebibytes(*bytes);
   try {
     return std::make_unique<ModelContext>(*bound, backend, n_ctx, kv_type, rows);
   } catch (const std::bad_alloc&) {
-    throw_internal(needs, "use a smaller --ctx");
+    throw_internal(needs, "use a smaller --ctx or --chunk");
   } catch (const std::length_error&) {
-    throw_internal(needs, "use a smaller --ctx");
+    throw_internal(needs, "use a smaller --ctx or --chunk");
   }
 }
 

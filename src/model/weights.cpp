@@ -98,6 +98,7 @@ void bind_tensor(const TensorRow<Owner>& row, const std::string& name, const Mod
       if (error.kind() != ExitCode::kUsage) throw;
       throw_usage(file.path() + ": " + error.what(), error.hint());
     }
+    file.release(tensor->data);  // the backend has its own copy now
     return;
   }
   if (const auto bad = first_non_finite(tensor->type, tensor->data)) {

@@ -124,6 +124,18 @@ TEST_CASE("products of real sizes have the reference's bits for every count of o
   }
 }
 
+TEST_CASE("products of as many rows as a prompt has have the reference's bits") {
+  // Kernels take rows of x in strips and k in chunks; each is passed once and left with a tail.
+  const detrun::FpControlScope fp_control;
+  for (const std::uint32_t type : kTypes) {
+    const std::uint64_t unit = block_elems(type);
+    for (const std::uint32_t n_rows : {64u, 127u, 128u, 129u, 130u, 131u, 132u, 260u}) {
+      check_shape(type, unit == 256 ? 768 : unit == 32 ? 544 : 70, 41, n_rows);
+    }
+    check_shape(type, unit == 256 ? 2816 : unit == 32 ? 2112 : 300, 33, 131);
+  }
+}
+
 TEST_CASE("a product of many rows is the products of its rows") {
   const detrun::FpControlScope fp_control;
   constexpr std::uint64_t kN = 45;

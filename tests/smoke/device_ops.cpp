@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device_memory.h"
+#include "kernels/cpu/attention_slots.h"
 #include "kernels/cpu/quantized_row.h"
 #include "kernels_under_test.h"
 
@@ -110,6 +111,11 @@ void attention(const AttentionArgs* args) {
   give_all(device().attention(in, kForm), args->head_dim, args->out);
 }
 
+template <bool kF16, Form kForm>
+void attention_tile(const kernels::AttentionTileArgs* args) {
+  kernels::for_each_slot(*args, attention<kF16, kForm>);
+}
+
 bool rmsnorm(const float* x, const float* weight, float eps, std::uint64_t n, float* y) {
   const auto size = static_cast<unsigned>(n);
   return give(device().rmsnorm({floats(x, n), floats(weight, n), {}, eps, 1, size}), n, y);
@@ -172,6 +178,12 @@ CpuOps make_table() {
   ops.kv_write_f32 = kv_write_f32;
   ops.attention_f16 = attention<true, kForm>;
   ops.attention_f32 = attention<false, kForm>;
+  ops.attention_tile_f16 = attention_tile<true, kForm>;
+  ops.attention_tile_f32 = attention_tile<false, kForm>;
+  // The device splits over blocks inside its kernels and hands out no state of a block.
+  ops.attention_blocks_f16 = nullptr;
+  ops.attention_blocks_f32 = nullptr;
+  ops.attention_merge = nullptr;
   ops.layernorm = layernorm;
   ops.silu_mul = with_row<Elementwise::kSiluMul>;
   ops.add = with_row<Elementwise::kAdd>;

@@ -28,10 +28,8 @@ static inline __m256 horner8(const float (&c)[N], __m256 x) {
   return p;
 }
 
-/// exp32 in every lane.
-static inline __m256 exp8(__m256 x) {
-  // min and max return their second operand for NaN, as the comparisons of exp32 do.
-  __m256 c = _mm256_min_ps(x, _mm256_set1_ps(kExpMax));
+/// exp32 of x, where c is x limited from above.
+static inline __m256 exp8_limited(__m256 x, __m256 c) {
   c = _mm256_max_ps(c, _mm256_set1_ps(kExpMin));
   const __m256 magic = _mm256_set1_ps(kRoundMagic);
   const __m256 t = _mm256_fmadd_ps(c, _mm256_set1_ps(kLog2e), magic);
@@ -50,6 +48,15 @@ static inline __m256 exp8(__m256 x) {
       _mm256_mul_ps(_mm256_mul_ps(p, _mm256_castsi256_ps(scale1)), _mm256_castsi256_ps(scale2));
   return or_nan(y, x);
 }
+
+/// exp32 in every lane.
+static inline __m256 exp8(__m256 x) {
+  // min and max return their second operand for NaN, as the comparisons of exp32 do.
+  return exp8_limited(x, _mm256_min_ps(x, _mm256_set1_ps(kExpMax)));
+}
+
+/// exp32 where no lane is above 0; a NaN gives one as there.
+static inline __m256 exp8_not_positive(__m256 x) { return exp8_limited(x, x); }
 
 /// log32 in every lane.
 static inline __m256 log8(__m256 x) {

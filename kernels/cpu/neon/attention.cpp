@@ -1,5 +1,6 @@
 // Attention of one query head: contract clause 6. Scores: the 8 canonical lanes are two registers,
 // four positions at a time. Weighted sums: lane = element of the head.
+#include "kernels/cpu/attention_slots.h"
 #include "kernels/cpu/neon/math4.h"
 #include "kernels/cpu/neon/neon.h"
 
@@ -107,22 +108,42 @@ void merge(State& state, const State& block, std::uint64_t dim) {
   }
 }
 
+void begin_with_sink(State& state, float sink, std::uint64_t dim) {
+  state.m = sink;  // a sink weighs in like a position whose V is zero
+  state.l = 1.0f;
+  for (std::uint64_t d = 0; d < dim; d += kLanes) vst1q_f32(state.o + d, zero4());
+}
+
+void divide(const State& state, std::uint64_t head_dim, float* out) {
+  for (std::uint64_t d = 0; d < head_dim; d += kLanes) {
+    const float32x4_t y = vdivq_f32(vld1q_f32(state.o + d), splat(state.l));
+    store_first(out + d, head_dim - d, vaddq_f32(y, zero4()));
+  }
+}
+
+/// The padded q of a row.
+void load_q(const AttentionArgs& args, float* q) {
+  for (std::uint64_t d = 0; d < padded(args.head_dim); d += kLanes) {
+    const std::uint64_t at = d < args.head_dim ? d : args.head_dim;
+    vst1q_f32(q + d, load_padded(args.q + at, args.head_dim - at));
+  }
+}
+
+template <class Type>
+void block_alone(const AttentionArgs& args, std::uint64_t first, int begin, int end, float* state) {
+  load_q(args, args.scratch);
+  state[0] = block_state<Type>(args, args.scratch, {first, begin, end}, &state[1], state + 8);
+}
+
 template <class Type>
 void attention(const AttentionArgs* args) {
   const std::uint64_t dim = padded(args->head_dim);
   float* q = args->scratch;
   State state{0.0f, 0.0f, args->scratch + dim};
   State added{0.0f, 0.0f, args->scratch + 2 * dim};
-  for (std::uint64_t d = 0; d < dim; d += kLanes) {
-    const std::uint64_t at = d < args->head_dim ? d : args->head_dim;
-    vst1q_f32(q + d, load_padded(args->q + at, args->head_dim - at));
-    vst1q_f32(state.o + d, zero4());
-  }
+  load_q(*args, q);
   bool has_state = args->sink != nullptr;
-  if (has_state) {  // a sink weighs in like a position whose V is zero
-    state.m = *args->sink;
-    state.l = 1.0f;
-  }
+  if (has_state) begin_with_sink(state, *args->sink, dim);
   const std::uint64_t first_block = args->first_visible / kKvBlock * kKvBlock;
   for (std::uint64_t first = first_block; first < args->n_visible; first += kKvBlock) {
     const std::uint64_t left = args->n_visible - first;
@@ -136,10 +157,7 @@ void attention(const AttentionArgs* args) {
       has_state = true;
     }
   }
-  for (std::uint64_t d = 0; d < args->head_dim; d += kLanes) {
-    const float32x4_t y = vdivq_f32(vld1q_f32(state.o + d), splat(state.l));
-    store_first(args->out + d, args->head_dim - d, vaddq_f32(y, zero4()));
-  }
+  divide(state, args->head_dim, args->out);
 }
 
 }  // namespace
@@ -147,5 +165,39 @@ void attention(const AttentionArgs* args) {
 std::uint64_t attention_scratch_floats(std::uint32_t head_dim) { return 3 * padded(head_dim); }
 void attention_f16(const AttentionArgs* args) { attention<TypeF16>(args); }
 void attention_f32(const AttentionArgs* args) { attention<TypeF32>(args); }
+
+std::uint64_t attention_tile_scratch_floats(std::uint32_t head_dim) {
+  return attention_scratch_floats(head_dim);
+}
+void attention_tile_f16(const AttentionTileArgs* args) { for_each_slot(*args, attention<TypeF16>); }
+void attention_tile_f32(const AttentionTileArgs* args) { for_each_slot(*args, attention<TypeF32>); }
+
+void attention_blocks_f16(const AttentionTileArgs* args, std::uint32_t b0, std::uint32_t b1,
+                          float* states) {
+  for_each_state(*args, b0, b1, states, block_alone<TypeF16>);
+}
+void attention_blocks_f32(const AttentionTileArgs* args, std::uint32_t b0, std::uint32_t b1,
+                          float* states) {
+  for_each_state(*args, b0, b1, states, block_alone<TypeF32>);
+}
+
+void attention_merge(const AttentionMergeArgs* args) {
+  const std::uint64_t dim = padded(args->head_dim);
+  State state{0.0f, 0.0f, args->scratch + dim};
+  State block{0.0f, 0.0f, args->scratch + 2 * dim};
+  bool has_state = args->sink != nullptr;
+  if (has_state) begin_with_sink(state, *args->sink, dim);
+  for (std::uint32_t b = 0; b < args->n_blocks; ++b) {
+    const float* from = args->states + b * args->step;
+    if (from[1] == 0.0f) continue;  // nothing is visible there
+    State& to = has_state ? block : state;
+    to.m = from[0];
+    to.l = from[1];
+    std::memcpy(to.o, from + 8, dim * sizeof(float));
+    if (has_state) merge(state, block, dim);
+    has_state = true;
+  }
+  divide(state, args->head_dim, args->out);
+}
 
 }  // namespace detrun::kernels::neon

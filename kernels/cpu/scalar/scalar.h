@@ -35,6 +35,14 @@ bool kv_write_f32(const float* x, std::uint64_t n, float* out);
 std::uint64_t attention_scratch_floats(std::uint32_t head_dim);
 void attention_f16(const AttentionArgs* args);
 void attention_f32(const AttentionArgs* args);
+std::uint64_t attention_tile_scratch_floats(std::uint32_t head_dim);
+void attention_tile_f16(const AttentionTileArgs* args);
+void attention_tile_f32(const AttentionTileArgs* args);
+void attention_blocks_f16(const AttentionTileArgs* args, std::uint32_t b0, std::uint32_t b1,
+                          float* states);
+void attention_blocks_f32(const AttentionTileArgs* args, std::uint32_t b0, std::uint32_t b1,
+                          float* states);
+void attention_merge(const AttentionMergeArgs* args);
 bool layernorm(const float* x, const float* weight, const float* bias, float eps, std::uint64_t n,
                float* y);
 void silu_mul(float* gate, const float* up, std::uint64_t n);

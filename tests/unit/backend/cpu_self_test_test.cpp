@@ -34,6 +34,18 @@ TEST_CASE("every instruction set gives the golden answers") {
   }
 }
 
+TEST_CASE("the threads of a pool share the self-test and give the same answers") {
+  CpuOps broken = detrun::kernels::scalar::kOps;
+  broken.add = wrong_add;
+  for (std::uint32_t n_threads = 1; n_threads <= 4; ++n_threads) {
+    detrun::ThreadPool pool(n_threads);
+    for (const CpuOps* ops : detrun::available_cpu_ops()) {
+      CHECK(detrun::failed_self_test(*ops, &pool).empty());
+    }
+    CHECK(detrun::failed_self_test(broken, &pool) == "add");
+  }
+}
+
 TEST_CASE("no two known answers are equal") {
   std::set<std::string> hashes;
   for (const auto& answer : detrun::golden_answers()) hashes.insert(answer.xxh3);

@@ -34,6 +34,28 @@ TEST_CASE("every item of every job is done exactly once") {
   }
 }
 
+TEST_CASE("a thread that is held up is relieved of the rest of its share") {
+  for (std::uint32_t n_threads = 2; n_threads <= 4; ++n_threads) {
+    ThreadPool pool(n_threads);
+    for (const std::uint32_t held : {0U, 7U, 15U}) {  // the first or last item of some share
+      std::atomic<std::uint32_t> others{0};
+      bool relieved = false;
+      pool.run(16, [&](std::uint32_t item, std::uint32_t) {
+        if (item != held) {
+          ++others;
+          return;
+        }
+        const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (others != 15 && std::chrono::steady_clock::now() < give_up) {
+          std::this_thread::yield();
+        }
+        relieved = others == 15;
+      });
+      CHECK(relieved);
+    }
+  }
+}
+
 TEST_CASE("jobs after a pause find the sleeping workers") {
   ThreadPool pool(3);
   for (int round = 0; round < 5; ++round) {

@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -45,6 +47,51 @@ TEST_CASE("mapped and read bytes are the bytes of the file, page-aligned") {
     CHECK((text_of(file) == content));  // no 9 MB in a message
     CHECK(reinterpret_cast<std::uintptr_t>(file.bytes().data()) % 4096 == 0);
   }
+}
+
+/// KiB of the mapping that starts at `start` which are in this process's memory now.
+std::uint64_t resident_kib(const void* start) {
+  std::ostringstream address;
+  address << std::hex << reinterpret_cast<std::uintptr_t>(start) << '-';
+  std::ifstream maps("/proc/self/smaps");
+  bool found = false;
+  for (std::string line; std::getline(maps, line);) {
+    found = found || line.starts_with(address.str());
+    if (found && line.starts_with("Rss:")) return std::stoull(line.substr(4));
+  }
+  return 0;
+}
+
+TEST_CASE("released pages leave the memory of the process and come back with the same bytes") {
+  constexpr std::size_t kPage = 4096;
+  const TempFolder folder;
+  std::string content;
+  for (std::size_t i = 0; i < 300 * kPage + 100; ++i)
+    content.push_back(static_cast<char>(i * 7 + i / 256 + i / 65536));
+  const std::string path = folder.write("a", content);
+  const FileBytes file = FileBytes::open(path, LoadMethod::kMap);
+  const auto resident_after = [&](std::size_t first, std::size_t size) {
+    CHECK((text_of(file) == content));  // all pages are in
+    CHECK(resident_kib(file.bytes().data()) == 301 * 4);
+    file.release(file.bytes().subspan(first, size));
+    return resident_kib(file.bytes().data());
+  };
+  CHECK(resident_after(0, file.bytes().size()) == 0);
+  CHECK(resident_after(kPage, 100 * kPage) == 201 * 4);
+  // Of a page that is only partly of it others may have need.
+  CHECK(resident_after(1, 100 * kPage) == 202 * 4);
+  CHECK(resident_after(300 * kPage - 1, 101) == 300 * 4);
+  CHECK(resident_after(300 * kPage, 99) == 301 * 4);
+  CHECK(resident_after(7, 0) == 301 * 4);
+  CHECK((text_of(file) == content));
+}
+
+TEST_CASE("a copy of the file keeps what is released") {
+  const TempFolder folder;
+  const std::string content(100000, 'x');
+  const FileBytes file = FileBytes::open(folder.write("a", content), LoadMethod::kRead);
+  file.release(file.bytes());
+  CHECK((text_of(file) == content));
 }
 
 TEST_CASE("bytes outlive the name of the file and the object that opened it") {

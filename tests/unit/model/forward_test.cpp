@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <span>
+#include <vector>
 
+#include "detrun/error.h"
 #include "tests/unit/model/reference_llama.h"
 #include "tests/unit/model/run_tiny.h"
 
@@ -156,6 +159,65 @@ TEST_CASE("the last rows have the same logits however many are asked for") {
                        return std::bit_cast<std::uint32_t>(x) == bits;
                      }));
   }
+}
+
+/// Keeps every block in a place of its own.
+class KeepBlocks final : public LogitSink {
+ public:
+  explicit KeepBlocks(std::size_t n_vocab) : n_vocab_(n_vocab) {}
+  std::span<float> room(std::uint32_t n_rows) override {
+    CHECK(n_filled == blocks.size());
+    if (blocks.size() == fail_at) throw Error(ExitCode::kTampered, "no room");
+    return blocks.emplace_back(n_rows * n_vocab_);
+  }
+  void filled() override { ++n_filled; }
+
+  std::vector<std::vector<float>> blocks;
+  std::size_t n_filled = 0;
+  std::size_t fail_at = 1000;
+
+ private:
+  std::size_t n_vocab_;
+};
+
+TEST_CASE("many rows of logits come in blocks of at most 64, in order, each said to be filled") {
+  const TinyShape& shape = shapes()[2].shape;
+  const Loaded loaded(tiny_llama(shape).bytes());
+  const Ids tokens = random_tokens(200, shape.n_vocab);
+  const auto context = Context::create(*loaded.model, *loaded.backend, 200, KvType::kF16, 200);
+  for (const std::uint32_t rows : {0U, 1U, 64U, 65U, 150U, 200U}) {
+    CAPTURE(rows);
+    std::vector<float> together(std::size_t{rows} * shape.n_vocab), joined;
+    context->reset();
+    context->forward(tokens, rows, together);
+    context->reset();
+    KeepBlocks sink(shape.n_vocab);
+    context->forward(tokens, rows, sink);
+    CHECK(sink.n_filled == sink.blocks.size());
+    for (const std::vector<float>& block : sink.blocks) {
+      CHECK(block.size() <= 64 * shape.n_vocab);
+      joined.insert(joined.end(), block.begin(), block.end());
+    }
+    REQUIRE(joined.size() == together.size());
+    CHECK(std::memcmp(joined.data(), together.data(), joined.size() * sizeof(float)) == 0);
+  }
+}
+
+TEST_CASE("a pass that fails in the head leaves the context where it was") {
+  const TinyShape& shape = shapes()[2].shape;
+  const Loaded loaded(tiny_llama(shape).bytes());
+  const Ids tokens = random_tokens(100, shape.n_vocab);
+  const auto context = Context::create(*loaded.model, *loaded.backend, 200, KvType::kF16, 100);
+  std::vector<float> expected(shape.n_vocab), found(shape.n_vocab);
+  context->forward(tokens, 1, expected);
+  context->reset();
+  KeepBlocks sink(shape.n_vocab);
+  sink.fail_at = 1;
+  CHECK_THROWS_AS(context->forward(tokens, 100, sink), Error);
+  CHECK(sink.n_filled == 1);
+  CHECK(context->position() == 0);
+  context->forward(tokens, 1, found);
+  CHECK(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)) == 0);
 }
 
 TEST_CASE("threads have no influence on any bit") {

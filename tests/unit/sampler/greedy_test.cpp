@@ -1,6 +1,7 @@
 // Greedy choice: ties, signed zeros, margin and log probability against the contract's own words.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -9,7 +10,9 @@
 
 #include "detrun/sampler.h"
 #include "kernels/contract.h"
+#include "kernels/cpu/avx2/choice.h"
 #include "kernels/math.h"
+#include "sampler/row.h"
 
 using detrun::Choice;
 using detrun::choose_greedy;
@@ -101,6 +104,70 @@ TEST_CASE("choice, margin and log probability are the contract's, bit for bit") 
     CHECK(found.token == expected.token);
     CHECK(found.margin_bits == expected.margin_bits);
     CHECK(found.logprob_bits == expected.logprob_bits);
+  }
+}
+
+TEST_CASE("rows of every small length and any spread give the contract's bits") {
+  // Spreads on both sides of exp's way into the subnormal numbers, and beyond its range.
+  for (const float spread : {0.0F, 0.5F, 5.3F, 5.4F, 6.4F, 6.6F, 100.0F, 0x1p100F}) {
+    for (std::size_t n = 1; n <= 70; ++n) {
+      std::vector<float> logits = random_logits(n, static_cast<unsigned>(n));
+      for (float& x : logits) x *= spread;
+      const Choice expected = by_the_book(logits);
+      const Choice found = choose(logits);
+      CAPTURE(n);
+      CAPTURE(spread);
+      CHECK(found.token == expected.token);
+      CHECK(found.margin_bits == expected.margin_bits);
+      CHECK(found.logprob_bits == expected.logprob_bits);
+    }
+  }
+}
+
+#if defined(DETRUN_HAVE_AVX2)
+TEST_CASE("a sum of nothing but subnormal terms has the contract's bits") {
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
+  for (const float least : {-85.5F, -86.0F, -86.5F, -87.5F, -95.0F, -103.0F, -104.5F}) {
+    std::vector<float> x(333, least);
+    for (std::size_t i = 0; i < x.size(); i += 3) x[i] = least * 0.99F;
+    std::vector<float> terms;
+    for (const float value : x) terms.push_back(detrun::kernels::exp32(value));
+    const float sum = detrun::kernels::avx2::sum_of_exp(x.data(), x.size(), 0.0F, least);
+    CAPTURE(least);
+    CHECK(std::bit_cast<std::uint32_t>(sum) ==
+          std::bit_cast<std::uint32_t>(detrun::kernels::sum32(terms.data(), terms.size())));
+  }
+}
+#endif
+
+TEST_CASE("the two largest are found at every pair of places") {
+  constexpr std::size_t kN = 45;
+  for (std::size_t best = 0; best < kN; ++best) {
+    for (std::size_t second = 0; second < kN; ++second) {
+      std::vector<float> logits(kN, -2.0F);
+      logits[second] = 1.0F;
+      logits[best] = best == second ? 1.0F : 1.5F;
+      const detrun::TopTwo top = detrun::find_top_two(logits);
+      CHECK(top.best == best);
+      CHECK(top.second == (best == second ? -2.0F : 1.0F));
+      CHECK(top.least == -2.0F);
+      logits[best] = 1.0F;  // a tie: the first of both
+      CHECK(detrun::find_top_two(logits).best == std::min(best, second));
+      CHECK(detrun::find_top_two(logits).second == (best == second ? -2.0F : 1.0F));
+    }
+  }
+}
+
+TEST_CASE("a logit that is not finite is found at every place of every length") {
+  for (const float bad : {kInf, -kInf, std::nanf("")}) {
+    for (std::size_t n = 1; n <= 40; ++n) {
+      for (std::size_t at = 0; at < n; ++at) {
+        std::vector<float> logits(n, -1.0F);
+        logits[at] = bad;
+        CHECK(first_non_finite_logit(logits) == static_cast<std::int64_t>(at));
+        CHECK_FALSE(detrun::scan_row(logits));
+      }
+    }
   }
 }
 

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "detrun/digest.h"
 #include "detrun/trace.h"
 
 namespace detrun {
@@ -36,6 +38,23 @@ struct VerifyReport {
 struct RunRef {
   std::int64_t number;
   std::string id;
+};
+
+/// Where a run stands.
+enum class RunState {
+  kFinished,     ///< sealed with the status finished
+  kEnded,        ///< sealed with another one
+  kLive,         ///< not sealed, and its writer still holds its lock
+  kInterrupted,  ///< not sealed, and nobody writes it
+};
+
+/// A run made of a line of a prompts file (fields prompts.sha256 and prompts.line).
+struct LineRun {
+  std::int64_t number, line;
+};
+struct LineRuns {
+  std::vector<LineRun> runs;  ///< by number
+  std::int64_t highest = 0;   ///< number up to which runs were looked at
 };
 
 /// Appends one run. One owner, one thread at a time. Destroyed before `finish`: the run stays
@@ -71,6 +90,10 @@ class Ledger {
   /// Starts a run: assigns number and id (UUIDv7), adds number, id, ledger.* and seal_version to
   /// the fields, takes the writer's lock. Only when opened for recording.
   virtual std::unique_ptr<RunWriter> begin_run(const FieldMap& start_fields) = 0;
+  /// The same when `wanted` says so, and nullptr otherwise. It is asked while no other process can
+  /// write the ledger, maybe several times, and may read through this object.
+  virtual std::unique_ptr<RunWriter> begin_run_if(const FieldMap& start_fields,
+                                                  const std::function<bool()>& wanted) = 0;
 
   /// All runs, by number.
   virtual std::vector<RunRef> runs() const = 0;
@@ -79,6 +102,13 @@ class Ledger {
   virtual std::optional<RunRef> resolve(std::string_view selector) const = 0;
   /// Fields ("text" joined from the pieces included), steps when asked, state.
   virtual RunRecord read(std::int64_t number, bool with_steps) const = 0;
+  /// One field as it is stored, without reading the rest; nullopt when the run has none of this
+  /// name, or a value that no ledger holds.
+  virtual std::optional<FieldValue> field(std::int64_t number, std::string_view name) const = 0;
+  /// Of a run that is in the ledger.
+  virtual RunState state(std::int64_t number) const = 0;
+  /// Runs with a number above `after` made of lines of the prompts file with this digest.
+  virtual LineRuns runs_of_prompts(const Sha256Digest& file, std::int64_t after) const = 0;
   /// The seal; nullopt when the run has none.
   virtual std::optional<Sha256Digest> seal(std::int64_t number) const = 0;
 

@@ -36,6 +36,7 @@ class Observer {
 struct EngineOptions {
   std::uint32_t threads = 0;     ///< 0: one per core this process may run on
   std::string backend = "auto";  ///< auto, cpu, cuda
+  std::uint32_t chunk = 0;       ///< tokens a forward pass takes at once; 0: a default
 };
 
 // ---- record -------------------------------------------------------------------------------------
@@ -71,16 +72,86 @@ struct RecordReport {
 RecordReport record(const RecordOptions& options, const std::atomic<bool>& cancel,
                     Observer& observer);
 
+/// An option of `record` that belongs to one run. The command line and the lines of a prompts file
+/// both take it from here, so that neither knows one more than the other.
+struct RunOption {
+  const char* name = "";        ///< long name without dashes: the member in a line
+  const char* short_name = "";  ///< a letter, or empty
+  const char* metavar = "";
+  const char* group = "Generation";  ///< of `--help`
+  const char* doc = "";
+  std::uint64_t low = 0, high = 0;  ///< of a number
+  void (*set_number)(RecordOptions&, std::uint64_t) = nullptr;
+  std::vector<std::string> choices = {};  ///< of a word
+  std::string RecordOptions::*word = nullptr;
+};
+const std::vector<RunOption>& run_options();
+/// Appends "KEY=VALUE", split at the first '='. Error kUsage naming `what` without one. What a name
+/// and a value may hold is checked by record().
+void add_tag(RecordOptions& options, const std::string& word, const std::string& what);
+
+/// Many runs: a line of `path` (JSON objects, one a line) is a run, RecordOptions are its defaults.
+struct PromptsOptions {
+  std::string path;     ///< "-": standard input
+  bool strict = false;  ///< one bad line, and nothing is recorded
+};
+
+struct BadLine {
+  std::uint64_t line;  ///< from 1
+  std::string message;
+};
+
+/// A line that was run.
+struct LineReport {
+  std::uint64_t line = 0;
+  RecordReport report;  ///< report.run is empty when the run could not even begin
+  std::string error;    ///< why it failed; empty otherwise
+};
+
+class PromptsObserver : public Observer {
+ public:
+  /// All bad lines, in their order, before anything is recorded; and a line whose context no memory
+  /// holds when its turn comes.
+  virtual void on_bad_line(const BadLine&) {}
+  /// Before the first run: lines of the file that are prompts, and how many were recorded earlier.
+  virtual void on_lines(std::uint64_t /*n_lines*/, std::uint64_t /*n_done*/) {}
+  /// A run was sealed, or failed. Returning false ends the recording.
+  virtual bool on_line(const LineReport&) { return true; }
+};
+
+struct PromptsReport {
+  std::uint64_t lines = 0;     ///< that are prompts, good or bad
+  std::uint64_t done = 0;      ///< recorded earlier, or by another process meanwhile
+  std::uint64_t recorded = 0;  ///< finished here
+  std::uint64_t failed = 0, bad = 0;
+  bool cancelled = false, closed = false;
+};
+
+/// Records every line of a prompts file that no finished run of the ledger stems from, each alone
+/// in an empty context. Several processes may record one file: no line is recorded twice. Errors
+/// as record's, and kUsage for a file that cannot be read or holds no line, and for a bad line with
+/// `strict`. A run that fails is sealed and counted; an Error that the ledger or the model is to
+/// blame for ends it all.
+PromptsReport record_prompts(const RecordOptions& defaults, const PromptsOptions& prompts,
+                             const std::atomic<bool>& cancel, PromptsObserver& observer);
+
 // ---- replay -------------------------------------------------------------------------------------
 
 struct ReplayOptions {
   std::string ledger_path = "detrun.db";
   std::vector<std::string> selectors;  ///< runs; with `all` none
-  bool all = false;
-  std::string model_path;     ///< empty: where it was recorded
-  std::string mode = "auto";  ///< auto, step
-  bool force = false;         ///< past a broken seal, a missing model digest; said in the reason
-  bool strict = false;        ///< an interrupted run is INCONCLUSIVE
+  bool all = false;                    ///< also what a filter without selectors means
+  // Filters, combined by "and". Empty: not given.
+  std::vector<std::string> tags;      ///< "KEY=VALUE", all of them
+  std::string since;                  ///< started then or later: UTC date or time, or "2h", "7d"
+  std::string sample;                 ///< "12.5%": about that share, each run on its own
+  std::optional<std::uint64_t> seed;  ///< of the sample; 0 when absent
+  std::string shard;                  ///< "i/n": the i-th of n parts of what the filters leave
+  std::uint32_t jobs = 1;             ///< runs at once
+  std::string model_path;             ///< empty: where it was recorded
+  std::string mode = "auto";          ///< auto, step, parallel
+  bool force = false;   ///< past a broken seal, a missing model digest; said in the reason
+  bool strict = false;  ///< an interrupted run is INCONCLUSIVE
   bool fail_fast = false;
   EngineOptions engine;
 };
@@ -89,7 +160,7 @@ struct ReplayRun {
   std::string id;           ///< empty: no run answers to the selector
   std::int64_t number = 0;  ///< 0: likewise
   Verdict verdict = Verdict::kInconclusive;
-  std::string mode = "step";
+  std::string mode;       ///< step or parallel; empty when the run was not read
   bool complete = false;  ///< false: an interrupted run's committed prefix, or not known
   std::uint64_t steps_checked = 0;
   std::optional<std::uint64_t> first_logits_difference, first_token_difference;
@@ -97,12 +168,16 @@ struct ReplayRun {
   std::string recorded_piece, replayed_piece;
   std::optional<std::uint64_t> position;  ///< token position of the first difference
   std::string reason;                     ///< one sentence; what to do next where it helps
+  double seconds = 0;                     ///< how long it took
 };
 
 struct ReplayReport {
   Verdict verdict = Verdict::kInconclusive;
   std::vector<ReplayRun> runs;
-  std::string reason;  ///< why there are no runs; otherwise empty
+  std::string reason;                ///< why there are no runs; otherwise empty
+  std::vector<RunRef> not_replayed;  ///< selected, but the replay ended before them
+  std::int64_t started_ms = 0;       ///< when, UTC
+  double seconds = 0;
 };
 
 /// Executes recorded runs again. Error kUsage: options, no ledger at the path; kTampered: its
@@ -111,6 +186,116 @@ struct ReplayReport {
 ReplayReport replay(const ReplayOptions& options, const std::atomic<bool>& cancel,
                     Observer& observer);
 Json replay_to_json(const ReplayReport& report);  ///< detrun.replay/1
+/// The report for readers of JUnit files: DIVERGED is a failure; TAMPERED, ERROR and INCONCLUSIVE
+/// are errors, so that nothing undecided looks like a success; what was not replayed is skipped.
+std::string replay_to_junit(const ReplayReport& report);
+
+// ---- stress -------------------------------------------------------------------------------------
+
+struct StressOptions {
+  std::string model_path;
+  std::string prompt_source = "text", prompt;       ///< as in RecordOptions
+  std::optional<std::vector<std::int32_t>> tokens;  ///< instead of a prompt
+  std::uint64_t n = 16;                             ///< most tokens of a run
+  std::uint64_t runs = 100;
+  std::uint32_t ctx = 0;   ///< as in RecordOptions
+  std::string kv = "f16";  ///< f16, f32
+  std::uint64_t seed = 0;  ///< decides the order of the configurations, nothing else
+  // What is varied; an empty list stands for its default.
+  std::vector<std::uint32_t> threads;  ///< 1 to 8
+  std::vector<std::uint32_t> chunks;   ///< 1 2 3 7 8 63 64 65 512 and the whole prompt
+  std::vector<std::string> isas;       ///< all that this CPU has, best first
+  std::vector<std::string> states;     ///< fresh: a new context; reused: one that held another run
+  std::vector<std::string> modes;      ///< step, parallel (as in ReplayOptions)
+};
+
+/// How one run is executed. None of it may have an influence on a bit.
+struct StressConfig {
+  std::string isa;
+  std::uint32_t threads = 0, chunk = 0;
+  std::string state, mode;
+  bool operator==(const StressConfig&) const = default;
+};
+
+/// One of the distinct outputs.
+struct StressOutput {
+  Sha256Digest chain;           ///< of the steps up to the first token that is not run 0's
+  std::uint64_t runs = 0;       ///< how many runs gave it
+  std::uint64_t first_run = 0;  ///< the first of them
+  StressConfig config;          ///< of that run
+  std::optional<std::uint64_t> first_logits_difference, first_token_difference;  ///< from run 0
+  std::string difference;  ///< one sentence; empty for the output of run 0
+};
+
+struct StressReport {
+  std::uint64_t runs = 0;             ///< executed; fewer than asked for after Ctrl-C
+  std::uint64_t configurations = 0;   ///< distinct ones among them
+  std::uint64_t steps = 0;            ///< of run 0
+  std::vector<StressOutput> outputs;  ///< in order of first appearance; [0] is run 0's
+};
+
+/// Runs one prompt many times under different configurations. Run 0 is step by step in a fresh
+/// context with the first of each axis. Errors as record's; an Error out of a run names the run
+/// and its configuration. Writes no ledger.
+StressReport stress(const StressOptions& options, const std::atomic<bool>& cancel,
+                    Observer& observer);
+Json stress_to_json(const StressReport& report);  ///< detrun.stress/1
+
+// ---- bench --------------------------------------------------------------------------------------
+
+struct BenchOptions {
+  std::string model_path;   ///< a model file, or empty with a shape
+  std::string shape, type;  ///< of a synthetic model, made in memory; case is ignored
+  EngineOptions engine;
+  std::uint32_t ctx = 0;          ///< 0: as many positions as the measurements need
+  std::uint32_t repeat = 5;       ///< measurements of each kind, interleaved
+  std::uint32_t n = 64;           ///< steps of decode, record and replay_step
+  std::vector<std::string> only;  ///< names of results; empty: all
+};
+/// Names of the results, in the order of the report.
+const std::vector<std::string>& bench_names();
+
+/// One kind of work, measured several times. Lists have one entry a measurement.
+struct BenchResult {
+  std::string name;
+  std::uint64_t rows = 0;  ///< of one measurement; all of them count
+  std::vector<double> tokens_per_s;
+  std::string ceiling;                         ///< "read" or "matmul": what it is compared with
+  std::vector<double> ceiling_tokens_per_s;    ///< measured beside each
+  std::uint64_t macs = 0;                      ///< of its matrix products
+  std::vector<double> no_ledger_tokens_per_s;  ///< record only: the same without a ledger
+  /// Processor time over threads times time: below 0.9 others had the cores.
+  std::vector<double> cpu_share;
+};
+
+struct BenchReport {
+  Json machine;
+  std::string ceilings_isa;
+  std::vector<double> read_bytes_per_s, fma_flops_per_s, int8_ops_per_s;
+  std::string model_name, arch, quantization;
+  bool synthetic = false;
+  std::uint64_t file_bytes = 0, n_params = 0;
+  std::uint64_t bytes_per_token = 0;  ///< weights and cache that one step of decode reads
+  double load_s = 0;                  ///< weights laid out and file hashed, side by side
+  double sha256_s = 0;                ///< the file hashed alone
+  std::uint64_t peak_rss_bytes = 0;   ///< of loading and running; 0: not known
+  std::uint64_t kv_bytes = 0;
+  std::uint32_t threads = 0, ctx = 0, chunk = 0;
+  std::vector<BenchResult> results;
+  bool cancelled = false;  ///< what was not measured is absent
+};
+
+double median(std::vector<double> values);  ///< 0 for none
+/// Median over the measurements of the ratio to the ceiling beside it.
+double ceiling_ratio(const BenchResult& result);
+/// Share of speed that the ledger costs: 0.01 is one percent. nullopt: not measured.
+std::optional<double> ledger_overhead(const BenchResult& result);
+
+/// Measures speed. Results that need what this model cannot do (it ends at once) have no
+/// measurements. Error kUsage: a model or options that cannot be used; kInternal as record's, and
+/// when a replay differs.
+BenchReport bench(const BenchOptions& options, const std::atomic<bool>& cancel, Observer& observer);
+Json bench_to_json(const BenchReport& report);  ///< detrun.bench/1
 
 // ---- readers ------------------------------------------------------------------------------------
 

@@ -1,12 +1,12 @@
 // `detrun record`: standard output carries the generated text and nothing else (with --json the
 // document alone); what a person wants to know about the run goes to standard error.
-#include <limits>
 #include <memory>
 
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/prompt.h"
+#include "cli/record_prompts.h"
 #include "cli/text_stream.h"
 #include "detrun/log.h"
 #include "detrun/run.h"
@@ -17,6 +17,8 @@ namespace {
 struct RecordArguments {
   RecordOptions options;
   PromptArguments prompt;
+  PromptsOptions prompts;
+  bool many = false;  ///< --prompts
   std::vector<std::string> tags;
   bool echo = false, json = false;
 };
@@ -59,15 +61,15 @@ class RecordObserver : public Observer {
   bool text_on_terminal_, text_begun_ = false;
 };
 
-// Splits at the first '='. What a name and a value may hold is checked by record().
-void split_tags(const std::vector<std::string>& words, RecordOptions& options) {
-  for (const std::string& word : words) {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) {
-      throw_usage("--tag: expected KEY=VALUE, found '" + word + "'");
-    }
-    options.tags.emplace_back(word.substr(0, equals), word.substr(equals + 1));
+// What --prompts takes the place of, or has no use for.
+ExitCode run_many(const RecordArguments& arguments, Session& session) {
+  const PromptArguments& prompt = arguments.prompt;
+  if (prompt.text || prompt.file || prompt.tokens || !prompt.words.empty()) {
+    throw_usage("--prompts is given together with another prompt",
+                "the prompts are the lines of its file");
   }
+  if (arguments.echo) throw_usage("--echo has no use with --prompts: no text is printed");
+  return run_prompts(arguments.options, arguments.prompts, arguments.json, session);
 }
 
 std::string summary(const RecordReport& report, const RecordOptions& options, Console& console) {
@@ -100,7 +102,9 @@ std::string summary(const RecordReport& report, const RecordOptions& options, Co
 ExitCode run_record(RecordArguments& arguments, Session& session) {
   RecordOptions& options = arguments.options;
   require_model(options.model_path);
-  split_tags(arguments.tags, options);
+  for (const std::string& word : arguments.tags) add_tag(options, word, "--tag");
+  if (arguments.many) return run_many(arguments, session);
+  if (arguments.prompts.strict) throw_usage("--strict is given without --prompts");
   Prompt prompt = read_prompt(arguments.prompt);
   options.prompt_source = prompt.source;
   options.prompt = std::move(prompt.bytes);
@@ -130,20 +134,22 @@ Runner build_record(CLI::App& app) {
   RecordOptions& options = arguments->options;
   add_model_option(app, options.model_path);
   add_prompt_options(app, arguments->prompt, true);
-  constexpr const char* kGeneration = "Generation";
-  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
-  add_number(app, {"-n,--n", "N", kGeneration, "most tokens to generate [until the model ends]"}, 0,
-             kMax, [&options](std::uint64_t n) { options.n = n; });
-  add_number(app, {"--ctx", "N", kGeneration, "context in tokens [the model's own, at most 4096]"},
-             1, kMax, [&options](std::uint64_t n) { options.ctx = static_cast<std::uint32_t>(n); });
-  add_choice(app, {"--kv", "f16|f32", kGeneration, "type of the KV cache [f16]"}, {"f16", "f32"},
-             options.kv);
-  add_choice(app, {"--numerics", "PROFILE", kGeneration, "arithmetic profile [portable]"},
-             {"portable", "cublas"}, options.numerics);
+  add_text(
+      app,
+      {"--prompts", "FILE", "Prompt (exactly one)", "a JSON object a line, each a run of its own"},
+      [&to = *arguments](const std::string& path) {
+        to.prompts.path = path;
+        to.many = true;
+      });
+  add_run_options(app, options);  // --chunk among them
   add_engine_options(app, options.engine);
   add_ledger_option(app, options.ledger_path);
   add_switch(app, {"--no-ledger", "", "Ledger", "only run, log nothing"}, options.no_ledger);
   add_texts(app, {"--tag", "K=V", "Ledger", "a note to the run; may be repeated"}, arguments->tags);
+  add_switch(app,
+             {"--strict", "", "Prompt (exactly one)",
+              "with --prompts: one bad line, and nothing is recorded"},
+             arguments->prompts.strict);
   add_switch(app, {"--echo", "", "Output", "print the prompt before the text"}, arguments->echo);
   add_json_switch(app, arguments->json);
   return [arguments](Session& session) { return run_record(*arguments, session); };

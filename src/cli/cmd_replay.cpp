@@ -1,9 +1,12 @@
 // `detrun replay`: one line a run with its verdict and what differs, a summary for several.
 #include <array>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/output_file.h"
 #include "cli/progress.h"
 #include "detrun/run.h"
 
@@ -12,6 +15,7 @@ namespace {
 
 struct ReplayArguments {
   ReplayOptions options;
+  std::optional<std::string> junit;
   bool json = false;
 };
 
@@ -90,16 +94,24 @@ std::string report_text(const ReplayReport& report, const Console& console) {
   std::string out;
   for (const ReplayRun& run : report.runs) out += run_line(run, console);
   if (report.runs.empty()) {
+    // An empty shard has no verdict of its own.
     const std::string verdict(verdict_name(report.verdict));
-    out += console.paint_out(verdict_color(report.verdict), verdict) + "  " +
-           (report.reason.empty() ? "nothing to replay" : shown(report.reason)) + "\n";
+    if (report.verdict != Verdict::kReproduced) {
+      out += console.paint_out(verdict_color(report.verdict), verdict) + "  ";
+    }
+    out += (report.reason.empty() ? "nothing to replay" : shown(report.reason)) + "\n";
   }
   if (report.runs.size() > 1) out += summary_line(report);
+  if (!report.not_replayed.empty()) {
+    out += counted(report.not_replayed.size(), "run") + " not replayed\n";
+  }
   return out;
 }
 
 ExitCode run_replay(const ReplayArguments& arguments, Session& session) {
   const ReplayOptions& options = arguments.options;
+  std::optional<OutputFile> junit;
+  if (arguments.junit) junit.emplace(*arguments.junit, "--junit");
   const Interrupt interrupt;
   ReplayReport report;
   {
@@ -108,8 +120,32 @@ ExitCode run_replay(const ReplayArguments& arguments, Session& session) {
   }
   session.console.write(arguments.json ? replay_to_json(report).dump() + "\n"
                                        : report_text(report, session.console));
+  if (junit) junit->commit(replay_to_junit(report));
   if (interrupt.flag()) return ExitCode::kCancelled;
   return verdict_exit_code(report.verdict);
+}
+
+// Filters; those that are given must all let a run pass.
+void add_selection_options(CLI::App& app, ReplayOptions& options) {
+  constexpr const char* kGroup = "Selection";
+  const auto not_empty = [](std::string& to, const char* name) {
+    return [&to, name](const std::string& word) {
+      if (word.empty()) throw_usage(std::string(name) + ": the value is empty");
+      to = word;
+    };
+  };
+  add_texts(app, {"--tag", "K=V", kGroup, "runs with this tag; repeated: with all of them"},
+            options.tags);
+  add_text(app,
+           {"--since", "TIME", kGroup, "runs started then or later: a UTC date or time, or 2h, 7d"},
+           not_empty(options.since, "--since"));
+  add_text(app, {"--sample", "N%", kGroup, "about this share of the runs, by run id"},
+           not_empty(options.sample, "--sample"));
+  add_number(app, {"--seed", "S", kGroup, "another sample for another number [0]"}, 0,
+             std::numeric_limits<std::uint64_t>::max(),
+             [&options](std::uint64_t seed) { options.seed = seed; });
+  add_text(app, {"--shard", "I/N", kGroup, "the I-th of N parts of the selection, by run id"},
+           not_empty(options.shard, "--shard"));
 }
 
 }  // namespace
@@ -120,13 +156,16 @@ Runner build_replay(CLI::App& app) {
   add_texts(app, {"run", "RUN", "Selection", "number, id, part of an id (4 or more), or 'latest'"},
             options.selectors);
   add_switch(app, {"--all", "", "Selection", "every run of the ledger"}, options.all);
+  add_selection_options(app, options);
   add_text(app,
            {"-m,--model", "MODEL", "Model",
             "where the model file is now [as recorded]; its digest "
             "must be the recorded one"},
            options.model_path);
-  add_choice(app, {"--mode", "auto|step", "Replay", "how to replay [auto]"}, {"auto", "step"},
-             options.mode);
+  add_choice(
+      app,
+      {"--mode", "auto|step|parallel", "Replay", "how to replay [auto]; no influence on any bit"},
+      {"auto", "step", "parallel"}, options.mode);
   add_switch(app,
              {"--force", "", "Replay",
               "go on past a broken seal or a missing model digest; the "
@@ -135,8 +174,12 @@ Runner build_replay(CLI::App& app) {
   add_switch(app, {"--strict", "", "Replay", "an interrupted run is INCONCLUSIVE"}, options.strict);
   add_switch(app, {"--fail-fast", "", "Replay", "stop at the first run that is not REPRODUCED"},
              options.fail_fast);
+  add_number(app, {"--jobs", "N", "Replay", "runs replayed at once, on cores of their own [1]"}, 1,
+             256, [&options](std::uint64_t n) { options.jobs = static_cast<std::uint32_t>(n); });
   add_engine_options(app, options.engine);
+  add_chunk_option(app, options.engine);
   add_ledger_option(app, options.ledger_path);
+  add_text(app, {"--junit", "FILE", "Output", "write a JUnit report as well"}, arguments->junit);
   add_json_switch(app, arguments->json);
   return [arguments](Session& session) { return run_replay(*arguments, session); };
 }

@@ -9,14 +9,17 @@ namespace {
 
 constexpr std::array kCommands{
     CommandInfo{"record", "run a model once and log the run",
-                "-m MODEL (-p TEXT | -f FILE | - | --tokens IDS) [options]",
+                "-m MODEL (-p TEXT | -f FILE | - | --tokens IDS |\n"
+                "       --prompts FILE) [options]",
                 "  detrun record -m model.gguf -p 'Claim 17: water damage.' -n 64\n"
-                "  cat letter.txt | detrun record -m model.gguf --tag case=17 -\n",
+                "  cat letter.txt | detrun record -m model.gguf --tag case=17 -\n"
+                "  detrun record -m model.gguf --prompts cases.jsonl -n 64\n",
                 "0 recorded, 2 bad input, 5 failed, 130 ended by Ctrl-C or SIGTERM", build_record},
     CommandInfo{"replay", "execute recorded runs again and compare every step",
-                "(RUN... | --all) [options]",
+                "(RUN... | --all | FILTER...) [options]",
                 "  detrun replay latest\n"
-                "  detrun replay --all --json > verdicts.json\n",
+                "  detrun replay --all --json > verdicts.json\n"
+                "  detrun replay --since 7d --sample 10% --shard 1/4 --junit 1.xml\n",
                 "0 REPRODUCED, 1 DIVERGED, 2 bad input, 3 INCONCLUSIVE,\n"
                 "  4 TAMPERED, 5 failed, 130 ended by Ctrl-C or SIGTERM",
                 build_replay},
@@ -32,6 +35,18 @@ constexpr std::array kCommands{
                 "  detrun show 3\n"
                 "  detrun show latest --json | jq .tokens\n",
                 "0 shown, 2 bad input, 3 no such run, 4 damaged ledger, 5 failed", build_show},
+    CommandInfo{"stress", "run one prompt many times in varied configurations",
+                "-m MODEL (-p TEXT | -f FILE | - | --tokens IDS) [options]",
+                "  detrun stress -m model.gguf -p 'Claim 17: water damage.' --runs 1000\n"
+                "  detrun stress -m model.gguf -f prompt.txt --threads 1,8 --json\n",
+                "0 as many distinct outputs as expected, 1 more or fewer,\n"
+                "  2 bad input, 5 failed, 130 ended by Ctrl-C or SIGTERM",
+                build_stress},
+    CommandInfo{"bench", "measure speed against what the machine can do at most",
+                "(-m MODEL | --shape SHAPE --type TYPE) [options]",
+                "  detrun bench -m model.gguf\n"
+                "  detrun bench --shape 1.1b --type q8_0 --only decode,prefill --json\n",
+                "0 measured, 2 bad input, 5 failed, 130 ended by Ctrl-C or SIGTERM", build_bench},
     CommandInfo{"fingerprint", "print the stack that runs here as canonical JSON", "[options]",
                 "  detrun fingerprint > stack.json\n", "0 printed, 2 bad option, 5 failed",
                 build_fingerprint},

@@ -52,6 +52,8 @@ Runner build_replay(CLI::App& app);
 Runner build_verify(CLI::App& app);
 Runner build_list(CLI::App& app);
 Runner build_show(CLI::App& app);
+Runner build_stress(CLI::App& app);
+Runner build_bench(CLI::App& app);
 Runner build_fingerprint(CLI::App& app);
 Runner build_tokenize(CLI::App& app);
 

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <limits>
 
 #include "detrun/text.h"
 
@@ -45,6 +46,13 @@ void add_text(CLI::App& app, const OptionText& text, std::string& to) {
 void add_text(CLI::App& app, const OptionText& text, std::optional<std::string>& to) {
   add_raw(app, text, [&to](const CLI::results_t& words) {
     to = words.back();
+    return true;
+  });
+}
+
+void add_text(CLI::App& app, const OptionText& text, std::function<void(const std::string&)> set) {
+  add_raw(app, text, [set = std::move(set)](const CLI::results_t& words) {
+    set(words.back());
     return true;
   });
 }
@@ -129,6 +137,29 @@ void add_engine_options(CLI::App& app, EngineOptions& to) {
               "where to compute [auto]; no influence on "
               "any bit"},
              {"auto", "cpu", "cuda"}, to.backend);
+}
+
+void add_chunk_option(CLI::App& app, EngineOptions& to) {
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
+  add_number(app,
+             {"--chunk", "N", "Engine",
+              "tokens computed at once where they are known [128]; no influence on any bit"},
+             1, kMax, [&to](std::uint64_t n) { to.chunk = static_cast<std::uint32_t>(n); });
+}
+
+void add_run_options(CLI::App& app, RecordOptions& to) {
+  for (const RunOption& option : run_options()) {
+    const std::string names =
+        (*option.short_name != '\0' ? std::string("-") + option.short_name + "," : std::string()) +
+        "--" + option.name;
+    const OptionText text{names.c_str(), option.metavar, option.group, option.doc};
+    if (option.set_number != nullptr) {
+      add_number(app, text, option.low, option.high,
+                 [&to, set = option.set_number](std::uint64_t value) { set(to, value); });
+    } else {
+      add_choice(app, text, option.choices, to.*option.word);
+    }
+  }
 }
 
 void add_json_switch(CLI::App& app, bool& to) {

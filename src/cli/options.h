@@ -23,6 +23,8 @@ struct OptionText {
 
 void add_text(CLI::App& app, const OptionText& text, std::string& to);
 void add_text(CLI::App& app, const OptionText& text, std::optional<std::string>& to);
+/// Hands the word over.
+void add_text(CLI::App& app, const OptionText& text, std::function<void(const std::string&)> set);
 /// May be given several times; every value is kept as it is.
 void add_texts(CLI::App& app, const OptionText& text, std::vector<std::string>& to);
 /// A value out of `choices`. Others are Error kUsage naming them.
@@ -40,6 +42,10 @@ void add_ledger_option(CLI::App& app, std::string& to);
 void add_model_option(CLI::App& app, std::string& to);
 /// `--threads` and `--backend`.
 void add_engine_options(CLI::App& app, EngineOptions& to);
+/// `--chunk`.
+void add_chunk_option(CLI::App& app, EngineOptions& to);
+/// Every row of run_options().
+void add_run_options(CLI::App& app, RecordOptions& to);
 void add_json_switch(CLI::App& app, bool& to);
 
 /// An environment variable's value; empty counts as unset.

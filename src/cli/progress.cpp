@@ -24,6 +24,20 @@ std::string progress_line(std::string_view what, std::uint64_t done, std::uint64
   return line + "  " + std::to_string(done) + of + " " + shown(unit);
 }
 
+std::string time_left(double elapsed_s, std::uint64_t done, std::uint64_t total) {
+  constexpr double kEnough = 2;  // seconds
+  if (done == 0 || done >= total || elapsed_s < kEnough) return {};
+  const double left = elapsed_s / static_cast<double>(done) * static_cast<double>(total - done);
+  constexpr double kLongest = 1000.0 * 3600;
+  if (left >= kLongest) return {};
+  const auto seconds = static_cast<std::uint64_t>(left + 0.5);
+  const auto two = [](std::uint64_t n) { return (n < 10 ? "0" : "") + std::to_string(n); };
+  const std::string hours = seconds >= 3600 ? std::to_string(seconds / 3600) + ":" : std::string();
+  const std::uint64_t minutes = seconds / 60 % 60;
+  return ", " + hours + (hours.empty() ? std::to_string(minutes) : two(minutes)) + ":" +
+         two(seconds % 60) + " left";
+}
+
 Progress::Progress(Console& console, bool enabled)
     : console_(console),
       enabled_(enabled && console.err_is_terminal()),
@@ -33,10 +47,18 @@ void Progress::update(std::string_view what, std::uint64_t done, std::uint64_t t
                       std::string_view unit) {
   if (!enabled_) return;
   const auto now = std::chrono::steady_clock::now();
+  if (what != what_ || done < done_at_first_) {
+    what_ = what;
+    began_ = now;
+    done_at_first_ = done;
+  }
   if (now < next_) return;
   next_ = now + std::chrono::milliseconds(100);
   drawn_ = true;
-  console_.note("\r" + progress_line(what, done, total, unit) + "\x1b[K");
+  const double elapsed_s = std::chrono::duration<double>(now - began_).count();
+  const std::uint64_t before = std::min(done_at_first_, total);
+  console_.note("\r" + progress_line(what, done, total, unit) +
+                time_left(elapsed_s, done - before, total - before) + "\x1b[K");
 }
 
 void Progress::wipe() {

@@ -14,6 +14,9 @@ namespace detrun::cli {
 std::string progress_line(std::string_view what, std::uint64_t done, std::uint64_t total,
                           std::string_view unit);
 
+/// ", 3:20 left" by the pace so far; empty while there is too little to go by.
+std::string time_left(double elapsed_s, std::uint64_t done, std::uint64_t total);
+
 /// One line, redrawn at most ten times a second, first after a quarter of a second of work, wiped
 /// when destroyed.
 class Progress {
@@ -33,6 +36,9 @@ class Progress {
   bool enabled_;
   bool drawn_ = false;
   std::chrono::steady_clock::time_point next_;
+  std::string what_;  ///< the work that the pace is of
+  std::chrono::steady_clock::time_point began_;
+  std::uint64_t done_at_first_ = 0;
 };
 
 }  // namespace detrun::cli

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 
 #include "detrun/text.h"
 #include "ledger/connection.h"
@@ -74,10 +75,13 @@ class RunLock {
   bool held_ = false;
 };
 
-/// Runs without seal whose writer is gone end here, over what they had committed.
-void seal_interrupted(const std::shared_ptr<Connection>& connection) {
+/// Runs without seal whose writer is gone end here, over what they had committed. Up to
+/// `sealed_up_to` every run is known to be sealed, which it then stays.
+void seal_interrupted(const std::shared_ptr<Connection>& connection, std::int64_t& sealed_up_to) {
   const auto dead = [&] {
-    std::vector<std::int64_t> numbers = ledger::unsealed_runs(connection->db());
+    const std::int64_t highest = ledger::highest_run(connection->db());
+    std::vector<std::int64_t> numbers = ledger::unsealed_runs(connection->db(), sealed_up_to);
+    sealed_up_to = numbers.empty() ? highest : numbers.front() - 1;
     std::erase_if(numbers, [&](std::int64_t n) { return connection->locks().is_live(n); });
     return numbers;
   };
@@ -148,13 +152,18 @@ class LedgerImpl final : public Ledger {
  public:
   LedgerImpl(Connection connection, std::string path)
       : connection_(std::make_shared<Connection>(std::move(connection))), path_(std::move(path)) {
-    if (connection_->recording()) seal_interrupted(connection_);
+    if (connection_->recording()) seal_interrupted(connection_, sealed_up_to_);
   }
 
   std::unique_ptr<RunWriter> begin_run(const FieldMap& start_fields) override {
+    return begin_run_if(start_fields, [] { return true; });
+  }
+
+  std::unique_ptr<RunWriter> begin_run_if(const FieldMap& start_fields,
+                                          const std::function<bool()>& wanted) override {
     DETRUN_CHECK(connection_->recording());
     check_new_fields({}, start_fields);
-    seal_interrupted(connection_);
+    seal_interrupted(connection_, sealed_up_to_);
     std::unique_ptr<RunLock> lock;
     std::int64_t number = 0;
     RunContent content;
@@ -162,6 +171,7 @@ class LedgerImpl final : public Ledger {
     random_bytes(std::as_writable_bytes(std::span(content.secret)));
     connection_->write([&] {
       lock.reset();
+      if (!wanted()) return;
       number = ledger::highest_run(db()) + 1;
       if (number > ledger::kRunNumberMax) throw_usage("the ledger is full: start another one");
       lock = std::make_unique<RunLock>(connection_, number);
@@ -174,6 +184,7 @@ class LedgerImpl final : public Ledger {
       ledger::insert_run(db(), number, content.id, content.secret);
       ledger::insert_fields(db(), number, content.fields);
     });
+    if (lock == nullptr) return nullptr;
     return std::make_unique<RunWriterImpl>(connection_, std::move(lock), number,
                                            std::move(content));
   }
@@ -189,6 +200,12 @@ class LedgerImpl final : public Ledger {
   std::optional<RunRef> resolve(std::string_view selector) const override;
   RunRecord read(std::int64_t number, bool with_steps) const override;
 
+  std::optional<FieldValue> field(std::int64_t number, std::string_view name) const override {
+    return ledger::FieldReader(db()).read(number, name);
+  }
+  RunState state(std::int64_t number) const override;
+  LineRuns runs_of_prompts(const Sha256Digest& file, std::int64_t after) const override;
+
   std::optional<Sha256Digest> seal(std::int64_t number) const override {
     return ledger::read_seal(db(), number);
   }
@@ -201,6 +218,8 @@ class LedgerImpl final : public Ledger {
  private:
   std::shared_ptr<Connection> connection_;
   std::string path_;
+  // The first look covers numbers that no ledger can hold, which are damage.
+  std::int64_t sealed_up_to_ = std::numeric_limits<std::int64_t>::min();
 
   const ledger::Db& db() const { return connection_->db(); }
 
@@ -260,6 +279,29 @@ std::optional<RunRef> LedgerImpl::resolve(std::string_view selector) const {
              escape_for_terminal(found[i].id);
   if (found.size() > kCandidatesMax) names += ", ...";
   throw_usage("run selector " + shown + " is ambiguous: " + names, "Give more characters.");
+}
+
+RunState LedgerImpl::state(std::int64_t number) const {
+  // Its seal after its lock: a run sealed in between is not taken for an interrupted one.
+  const bool live = connection_->locks().is_live(number);
+  if (!ledger::is_sealed(db(), number)) return live ? RunState::kLive : RunState::kInterrupted;
+  const FieldValue status = field(number, field::status).value_or(FieldValue());
+  return status == FieldValue("finished") ? RunState::kFinished : RunState::kEnded;
+}
+
+LineRuns LedgerImpl::runs_of_prompts(const Sha256Digest& file, std::int64_t after) const {
+  const ledger::ReadTransaction snapshot(db());
+  const FieldValue wanted = to_blob(file);
+  ledger::FieldReader fields(db());
+  LineRuns found{{}, after};
+  for (const std::int64_t number : ledger::runs_after(db(), after)) {
+    found.highest = number;
+    if (fields.read(number, field::prompts_sha256) != wanted) continue;
+    const std::optional<FieldValue> line = fields.read(number, field::prompts_line);
+    const auto* value = line ? std::get_if<std::int64_t>(&*line) : nullptr;
+    if (value != nullptr) found.runs.push_back({number, *value});
+  }
+  return found;
 }
 
 RunRecord LedgerImpl::read(std::int64_t number, bool with_steps) const {

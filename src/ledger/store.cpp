@@ -76,11 +76,20 @@ bool run_exists(const Db& db, std::int64_t number) {
   return stmt.bind(number).step();
 }
 
-std::vector<std::int64_t> unsealed_runs(const Db& db) {
+std::vector<std::int64_t> unsealed_runs(const Db& db, std::int64_t after) {
   std::vector<std::int64_t> numbers;
   Stmt stmt(db,
-            "SELECT number FROM run NOT INDEXED WHERE NOT EXISTS"
+            "SELECT number FROM run NOT INDEXED WHERE number > ? AND NOT EXISTS"
             " (SELECT 1 FROM log WHERE kind = 'seal' AND log.run = number) ORDER BY number");
+  stmt.bind(after);
+  while (stmt.step()) numbers.push_back(run_number(db, stmt, 0));
+  return numbers;
+}
+
+std::vector<std::int64_t> runs_after(const Db& db, std::int64_t after) {
+  std::vector<std::int64_t> numbers;
+  Stmt stmt(db, "SELECT number FROM run NOT INDEXED WHERE number > ? ORDER BY number");
+  stmt.bind(after);
   while (stmt.step()) numbers.push_back(run_number(db, stmt, 0));
   return numbers;
 }
@@ -117,6 +126,17 @@ FieldMap read_fields(const Db& db, std::int64_t number) {
     fields.emplace(*name, std::move(*value));
   }
   return fields;
+}
+
+FieldReader::FieldReader(const Db& db)
+    : stmt_(db,
+            "SELECT value FROM field INDEXED BY sqlite_autoindex_field_1"
+            " WHERE run = ? AND name = ?") {}
+
+std::optional<FieldValue> FieldReader::read(std::int64_t number, std::string_view name) {
+  stmt_.reset();
+  stmt_.bind(number).bind_text(name);
+  return stmt_.step() ? stmt_.value(0) : std::nullopt;
 }
 
 StepReader::StepReader(const Db& db, std::int64_t number)

@@ -27,14 +27,27 @@ std::int64_t highest_run(const Db& db);
 bool run_exists(const Db& db, std::int64_t number);
 /// A run's number in a column. Error kTampered: none that a ledger can hold.
 std::int64_t run_number(const Db& db, const Stmt& row, int column);
-/// Numbers of runs without a seal, ascending. Error kTampered as above.
-std::vector<std::int64_t> unsealed_runs(const Db& db);
+/// Numbers above `after` of runs without a seal, ascending. Error kTampered as above.
+std::vector<std::int64_t> unsealed_runs(const Db& db, std::int64_t after = 0);
+/// Numbers above `after` of all runs, ascending. Error kTampered as above.
+std::vector<std::int64_t> runs_after(const Db& db, std::int64_t after);
 bool is_sealed(const Db& db, std::int64_t number);
 /// The body of the seal entry, as far as it is 32 bytes.
 std::optional<Sha256Digest> read_seal(const Db& db, std::int64_t number);
 
 /// Error kTampered: a value of a type no ledger holds.
 FieldMap read_fields(const Db& db, std::int64_t number);
+
+/// Single fields of many runs: one statement, prepared once.
+class FieldReader {
+ public:
+  explicit FieldReader(const Db& db);
+  /// nullopt when the run has no field of this name, or a value of a type no ledger holds.
+  std::optional<FieldValue> read(std::int64_t number, std::string_view name);
+
+ private:
+  Stmt stmt_;
+};
 
 /// Steps one after another: rows of one run in order of their index.
 class StepReader {

@@ -10,12 +10,13 @@
 namespace detrun {
 namespace {
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 constexpr std::chrono::milliseconds kProgressEvery{100};
 
 }  // namespace
 
-BytesDigest::BytesDigest(std::span<const std::byte> bytes) : bytes_(bytes) {
+BytesDigest::BytesDigest(std::span<const std::byte> bytes, const ModelFile* file)
+    : bytes_(bytes), file_(file) {
   result_ =
       start_thread([this] { return std::async(std::launch::async, [this] { return run(); }); });
 }
@@ -30,6 +31,7 @@ Sha256Digest BytesDigest::run() const {
   while (!rest.empty() && !stop_) {
     const std::span<const std::byte> block = rest.first(std::min(rest.size(), kBlockBytes));
     hash.update(block);
+    if (file_ != nullptr) file_->release(block);
     rest = rest.subspan(block.size());
     done_bytes_ += block.size();
   }

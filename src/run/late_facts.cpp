@@ -30,8 +30,8 @@ std::optional<Blob> blob_of_hex(std::string_view hex) {
 
 }  // namespace
 
-LateFacts::LateFacts(const ModelFile& model) : file_(model), model_(model.bytes()) {
-  host_ = start_thread([] { return std::async(std::launch::async, find_host); });
+LateFacts::LateFacts(const ModelFile& model) : file_(model), model_digest_(model) {
+  host_facts_ = start_thread([] { return std::async(std::launch::async, find_host); });
 }
 
 /// The first loaded object is the program itself: one reading of its file serves both fields.
@@ -42,36 +42,56 @@ LateFacts::Host LateFacts::find_host() {
           objects.canonical()};
 }
 
-/// Nothing may have written to the file before its digest stands in the run.
-void LateFacts::take_model(Observer& observer, FieldMap& fields) {
-  model_taken_ = true;
-  const Sha256Digest digest = *model_.wait(observer, nullptr);
-  file_.check_unchanged();
-  fields.emplace(field::model_sha256, to_blob(digest));
+bool LateFacts::model_ready() const { return digest_ || model_digest_.ready(); }
+
+bool LateFacts::host_ready() const {
+  return host_ || host_facts_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-void LateFacts::take_host(FieldMap& fields) {
-  host_taken_ = true;
-  const Host host = host_.get();
-  fields.emplace(field::stack_objects, host.objects);
-  if (const auto blob = blob_of_hex(host.program_sha256)) {
-    fields.emplace(field::tool_binary_sha256, *blob);
+/// Nothing may have written to the file before its digest stands in a run.
+const FieldMap& LateFacts::model(Observer& observer) {
+  if (!digest_) digest_ = model_digest_.wait(observer, nullptr);
+  if (!model_) {
+    file_.check_unchanged();
+    model_.emplace().emplace(field::model_sha256, to_blob(*digest_));
   }
+  return *model_;
+}
+
+const FieldMap& LateFacts::host() {
+  if (!host_) {
+    const Host found = host_facts_.get();
+    host_.emplace().emplace(field::stack_objects, found.objects);
+    if (const auto blob = blob_of_hex(found.program_sha256)) {
+      host_->emplace(field::tool_binary_sha256, *blob);
+    }
+  }
+  return *host_;
+}
+
+void LateFields::take_model(Observer& observer, FieldMap& fields) {
+  model_taken_ = true;
+  const FieldMap& facts = facts_.model(observer);
+  fields.insert(facts.begin(), facts.end());
+}
+
+void LateFields::take_host(FieldMap& fields) {
+  host_taken_ = true;
+  const FieldMap& facts = facts_.host();
+  fields.insert(facts.begin(), facts.end());
 }
 
 // The model comes first: when it throws, the host's facts are still to be had.
 
-FieldMap LateFacts::take_ready() {
+FieldMap LateFields::take_ready() {
   FieldMap fields;
   Observer nobody;
-  if (!model_taken_ && model_.ready()) take_model(nobody, fields);
-  if (!host_taken_ && host_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
-    take_host(fields);
-  }
+  if (!model_taken_ && facts_.model_ready()) take_model(nobody, fields);
+  if (!host_taken_ && facts_.host_ready()) take_host(fields);
   return fields;
 }
 
-FieldMap LateFacts::wait_rest(Observer& observer) {
+FieldMap LateFields::wait_rest(Observer& observer) {
   FieldMap fields;
   if (!model_taken_) take_model(observer, fields);
   if (!host_taken_) take_host(fields);

@@ -1,8 +1,10 @@
-// Facts of a run that take long to find out: digests of the model, the program and the objects
-// mapped into it. Found on side threads, never in the way of the first token.
+// Facts of a process that take long to find out: digests of the model, the program and the objects
+// mapped into it. Found once, on side threads, never in the way of the first token; every run of
+// the process gets them.
 #pragma once
 
 #include <future>
+#include <optional>
 #include <string>
 
 #include "detrun/model_file.h"
@@ -17,23 +19,42 @@ class LateFacts {
   /// Starts at once. `model` outlives the object.
   explicit LateFacts(const ModelFile& model);
 
-  /// Fields that became known since the last call; does not wait. Error kUsage, once, when the
-  /// model's file changed before its digest was known: the digest is then never given.
-  FieldMap take_ready();
-  /// Waits for all fields not yet taken. Errors as above.
-  FieldMap wait_rest(Observer& observer);
+  bool model_ready() const;
+  bool host_ready() const;
+  /// Fields about the model; waits. Error kUsage when its file changed before its digest was known:
+  /// the digest is then never given.
+  const FieldMap& model(Observer& observer);
+  /// Fields about the program and its objects; waits.
+  const FieldMap& host();
 
  private:
   struct Host {
     std::string program_sha256, objects;
   };
   static Host find_host();
+
+  const ModelFile& file_;
+  BytesDigest model_digest_;
+  std::future<Host> host_facts_;
+  std::optional<Sha256Digest> digest_;
+  std::optional<FieldMap> model_, host_;
+};
+
+/// The late facts on their way into one run.
+class LateFields {
+ public:
+  explicit LateFields(LateFacts& facts) : facts_(facts) {}
+
+  /// Fields that became known since the last call; does not wait. Throws LateFacts' Error once.
+  FieldMap take_ready();
+  /// Waits for all fields not yet taken. Errors as above.
+  FieldMap wait_rest(Observer& observer);
+
+ private:
   void take_model(Observer& observer, FieldMap& fields);
   void take_host(FieldMap& fields);
 
-  const ModelFile& file_;
-  BytesDigest model_;
-  std::future<Host> host_;
+  LateFacts& facts_;
   bool model_taken_ = false, host_taken_ = false;
 };
 

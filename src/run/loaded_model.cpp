@@ -37,9 +37,13 @@ std::optional<KvType> kv_type_by_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::uint32_t chunk_rows(std::uint32_t chunk, std::uint32_t n_ctx) {
+  return std::min(n_ctx, chunk == 0 ? kPrefillRows : chunk);
+}
+
 std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
-                                      KvType kv_type) {
-  return Context::create(model, backend, n_ctx, kv_type, std::min(n_ctx, kPrefillRows));
+                                      KvType kv_type, std::uint32_t chunk) {
+  return Context::create(model, backend, n_ctx, kv_type, chunk_rows(chunk, n_ctx));
 }
 
 }  // namespace detrun

@@ -20,29 +20,28 @@ std::string with_hint(const Error& error) {
 
 ModelCache::Entry* ModelCache::find_entry(const std::string& path,
                                           const std::optional<Sha256Digest>& wanted) {
-  for (const auto& entry : entries_) {
-    if (wanted && entry->digest == *wanted) return entry.get();
+  for (Entry& entry : entries_) {
+    if (wanted && entry.digest == *wanted) return &entry;
   }
-  for (const auto& entry : entries_) {
-    if (entry->path == path) return entry.get();
+  for (Entry& entry : entries_) {
+    if (entry.path == path) return &entry;
   }
   return nullptr;
 }
 
 ModelCache::Lookup ModelCache::open(const std::string& path) {
-  auto entry = std::make_unique<Entry>();
-  entry->path = path;
+  Entry entry{path, {}, std::make_shared<LoadedModel>()};
   try {
-    entry->model.file = ModelFile::open(path);
+    entry.model->file = ModelFile::open(path);
   } catch (const Error& error) {
     if (error.kind() != ExitCode::kUsage) throw;
     return {nullptr, "the model cannot be used: " + std::string(error.what()) +
                          "; give its place with --model PATH"};
   }
-  BytesDigest digest(entry->model.file->bytes());
+  BytesDigest digest(*entry.model->file);
   const std::optional<Sha256Digest> found = digest.wait(observer_, &cancel_);
   if (!found) return {nullptr, "cancelled while the model was hashed"};
-  entry->digest = *found;
+  entry.digest = *found;
   if (entries_.size() == kModelsMax) entries_.erase(entries_.begin());
   entries_.push_back(std::move(entry));
   return {};
@@ -50,11 +49,12 @@ ModelCache::Lookup ModelCache::open(const std::string& path) {
 
 ModelCache::Lookup ModelCache::find(const std::string& path,
                                     const std::optional<Sha256Digest>& wanted) {
+  const std::lock_guard lock(mutex_);
   Entry* entry = find_entry(path, wanted);
   if (entry == nullptr) {
     Lookup failed = open(path);
     if (!failed.why.empty()) return failed;
-    entry = entries_.back().get();
+    entry = &entries_.back();
   }
   if (wanted && entry->digest != *wanted) {
     return {nullptr, "the model at " + path + " is another one: recorded sha256 " +
@@ -62,13 +62,13 @@ ModelCache::Lookup ModelCache::find(const std::string& path,
                          "; give the recorded one with --model PATH"};
   }
   try {
-    entry->model.bind(backend_);
-    entry->model.file->check_unchanged();
+    entry->model->bind(backend_);
+    entry->model->file->check_unchanged();
   } catch (const Error& error) {
     if (error.kind() != ExitCode::kUsage) throw;
     return {nullptr, "the model cannot be used: " + with_hint(error)};
   }
-  return {&entry->model, {}};
+  return {entry->model, {}};
 }
 
 }  // namespace detrun

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "detrun/error.h"
+#include "detrun/log.h"
 
 namespace detrun {
 
@@ -51,6 +52,23 @@ Prompt prepare_prompt(const RecordOptions& options, const Tokenizer& tokenizer) 
                 "give a prompt, or --tokens with at least one id");
   }
   return prompt;
+}
+
+std::uint32_t choose_context(std::uint32_t asked, const ModelSpec& spec) {
+  if (asked == 0) return std::clamp(spec.n_ctx_train, 1U, kDefaultCtxMax);
+  if (asked > spec.n_ctx_train) {
+    log_warning("a context of " + std::to_string(asked) + " tokens is longer than the " +
+                std::to_string(spec.n_ctx_train) + " the model was trained for");
+  }
+  return asked;
+}
+
+void check_prompt_fits(std::size_t n_tokens, std::uint32_t n_ctx, std::uint32_t n_ctx_train) {
+  if (n_tokens <= n_ctx) return;
+  throw_usage("the prompt has " + std::to_string(n_tokens) + " tokens, the context holds " +
+                  std::to_string(n_ctx),
+              "shorten the prompt or give a larger --ctx (the model was trained for " +
+                  std::to_string(n_ctx_train) + ")");
 }
 
 }  // namespace detrun

@@ -22,7 +22,7 @@ Json replay_run_to_json(const ReplayRun& run) {
   out.set("id", run.id.empty() ? Json() : Json::bytes(run.id));
   out.set("number", run.number == 0 ? Json() : Json(run.number));
   out.set("verdict", verdict_name(run.verdict));
-  out.set("mode", run.mode);
+  out.set("mode", run.mode.empty() ? Json() : Json(run.mode));
   out.set("complete", run.complete);
   out.set("steps_checked", run.steps_checked);
   out.set("first_logits_difference", or_null(run.first_logits_difference));

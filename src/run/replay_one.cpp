@@ -79,6 +79,7 @@ class OneReplay {
   OneReplay(const ReplayScope& scope, const RunRef& ref) : scope_(scope), ref_(ref) {
     result_.id = ref.id;
     result_.number = ref.number;
+    result_.mode = replay_mode(scope.options);
   }
 
   ReplayRun run() {
@@ -285,20 +286,33 @@ class OneReplay {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(recorded_.ctx, needed));
   }
 
-  void replay_steps(const LoadedModel& model) {
+  /// Both modes make the same steps and end in the same way.
+  StopReason make_steps(const LoadedModel& model, StepSink& sink) {
     const std::vector<StepRecord>& recorded = recorded_.run.steps;
-    const std::unique_ptr<Context> context =
-        open_context(*model.model, scope_.backend, context_length(), recorded_.kv);
-    StepComparer comparer;
-    CompareSteps steps(recorded, comparer, scope_, "replaying run " + std::to_string(ref_.number));
+    const std::unique_ptr<Context> context = open_context(
+        *model.model, scope_.backend, context_length(), recorded_.kv, scope_.options.engine.chunk);
     const GenerateRequest request{
         recorded_.prompt_tokens,
         recorded_.finished ? recorded_.n : std::optional<std::uint64_t>(recorded.size())};
-    const StopReason reason =
-        generate(*context, *model.model, *model.tokenizer, request, scope_.cancel, steps,
-                 [&](std::uint64_t done, std::uint64_t total) {
-                   scope_.observer.on_progress("prefill", done, total, "tokens");
-                 });
+    const auto progress = [&](std::uint64_t done, std::uint64_t total) {
+      scope_.observer.on_progress("prefill", done, total, "tokens");
+    };
+    if (result_.mode == "step") {
+      return generate(*context, *model.model, *model.tokenizer, request, scope_.cancel, sink,
+                      progress);
+    }
+    std::vector<std::int32_t> tokens;
+    tokens.reserve(recorded.size());
+    for (const StepRecord& step : recorded) tokens.push_back(step.token);
+    return teacher_force(*context, *model.model, *model.tokenizer, request, tokens, scope_.cancel,
+                         sink, progress);
+  }
+
+  void replay_steps(const LoadedModel& model) {
+    const std::vector<StepRecord>& recorded = recorded_.run.steps;
+    StepComparer comparer;
+    CompareSteps steps(recorded, comparer, scope_, "replaying run " + std::to_string(ref_.number));
+    const StopReason reason = make_steps(model, steps);
     if (reason == StopReason::kCancelled) {
       result_.steps_checked = comparer.steps_checked();
       if (comparer.equal()) {
@@ -371,6 +385,11 @@ class OneReplay {
 };
 
 }  // namespace
+
+/// Every profile that this build can compute has rows that do not depend on each other.
+std::string replay_mode(const ReplayOptions& options) {
+  return options.mode == "step" ? "step" : "parallel";
+}
 
 ReplayRun replay_one(const ReplayScope& scope, const RunRef& ref) {
   return OneReplay(scope, ref).run();

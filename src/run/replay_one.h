@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <string>
 
 #include "detrun/ledger.h"
 #include "detrun/run.h"
@@ -18,6 +19,9 @@ struct ReplayScope {
   const std::atomic<bool>& cancel;
   Observer& observer;
 };
+
+/// The mode that is used: "step" or "parallel".
+std::string replay_mode(const ReplayOptions& options);
 
 /// Every outcome is a value; Errors of kinds other than kInternal and kTampered do not occur.
 ReplayRun replay_one(const ReplayScope& scope, const RunRef& ref);

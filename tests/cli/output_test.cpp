@@ -63,5 +63,18 @@ TEST_CASE("a progress line shows share and counts, and escapes its words") {
   CHECK(progress_line("hashing \x1b]0;x\x07", 3, 0, "bytes") == "hashing \\x1b]0;x\\x07  3 bytes");
 }
 
+TEST_CASE("what is left of long work follows from its pace, once there is one") {
+  CHECK(time_left(10, 5, 20) == ", 0:30 left");
+  CHECK(time_left(60, 1, 62) == ", 1:01:00 left");
+  CHECK(time_left(100, 1, 37) == ", 1:00:00 left");
+  CHECK(time_left(90, 1, 3) == ", 3:00 left");
+  CHECK(time_left(1.9, 5, 20).empty());
+  CHECK(time_left(10, 0, 20).empty());
+  CHECK(time_left(10, 20, 20).empty());
+  CHECK(time_left(10, 21, 20).empty());
+  CHECK(time_left(10, 5, 0).empty());
+  CHECK(time_left(1e9, 1, 1000).empty());
+}
+
 }  // namespace
 }  // namespace detrun::cli

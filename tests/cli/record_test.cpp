@@ -181,8 +181,8 @@ TEST_CASE("the program is found by its words: help and version") {
   const CliResult root = run_cli({"--help"});
   CHECK(root.code == 0);
   CHECK(run_cli({"help"}).out == root.out);
-  for (const char* command :
-       {"record", "replay", "verify", "list", "show", "fingerprint", "tokenize"}) {
+  for (const char* command : {"record", "replay", "verify", "list", "show", "stress", "bench",
+                              "fingerprint", "tokenize"}) {
     CAPTURE(command);
     CHECK(contains(root.out, std::string("\n  ") + command + " "));
     const CliResult help = run_cli({command, "--help"});

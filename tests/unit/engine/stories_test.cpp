@@ -115,6 +115,29 @@ TEST_CASE("threads and instruction sets write the same steps on trained weights"
   }
 }
 
+TEST_CASE("chunks of any size give the steps that were made one by one, over a long story") {
+  for (const std::string name : {"stories260K-f32.gguf", "stories260K-f16.gguf",
+                                 "stories260K-q8_0.gguf", "stories260K-q4_0.gguf"}) {
+    if (skipped(name)) continue;
+    CAPTURE(name);
+    const std::vector<std::int32_t> prompt = {kBos, 403, 407, 261, 378};
+    Session session(name, {1, ""}, KvType::kF16, 64);
+    const Collect base = session.generate_steps(prompt, 400);
+    REQUIRE(base.steps.size() == 400);
+    std::vector<std::int32_t> tokens;
+    for (const StepRecord& step : base.steps) tokens.push_back(step.token);
+    for (const std::uint32_t chunk : {1U, 2U, 3U, 7U, 64U, 65U, 512U}) {
+      CAPTURE(chunk);
+      Session other(name, {2, ""}, KvType::kF16, chunk);
+      Collect forced;
+      const std::atomic<bool> cancel = false;
+      CHECK(teacher_force(*other.context, *other.model, *other.tokenizer, {prompt, 400}, tokens,
+                          cancel, forced) == StopReason::kLength);
+      CHECK(same_steps(forced.steps, base.steps));
+    }
+  }
+}
+
 TEST_CASE("a run that starts with the tokens of another continues it, bit for bit") {
   const std::string name = "stories260K-q8_0.gguf";
   if (skipped(name)) return;

@@ -11,8 +11,9 @@ namespace detrun {
 namespace {
 
 TEST_CASE("the digest is that of all bytes, whatever the number of blocks") {
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, (std::size_t{1} << 20) - 1,
-                                 std::size_t{1} << 20, (std::size_t{1} << 20) * 3 + 7}) {
+  constexpr std::size_t kBlock = std::size_t{4} << 20;
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, kBlock - 1, kBlock, 3 * kBlock + 7}) {
     CAPTURE(size);
     std::vector<std::byte> bytes(size);
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + i / 251);

@@ -72,6 +72,12 @@ class FakeWriter final : public RunWriter {
 class NoLedger final : public Ledger {
  public:
   std::unique_ptr<RunWriter> begin_run(const FieldMap&) override { return nullptr; }
+  std::unique_ptr<RunWriter> begin_run_if(const FieldMap&, const std::function<bool()>&) override {
+    return nullptr;
+  }
+  std::optional<FieldValue> field(std::int64_t, std::string_view) const override { return {}; }
+  RunState state(std::int64_t) const override { return RunState::kInterrupted; }
+  LineRuns runs_of_prompts(const Sha256Digest&, std::int64_t) const override { return {}; }
   std::vector<RunRef> runs() const override { return {}; }
   std::optional<RunRef> resolve(std::string_view) const override { return {}; }
   RunRecord read(std::int64_t, bool) const override { return {}; }

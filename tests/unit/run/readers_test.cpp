@@ -78,6 +78,7 @@ TEST_CASE("the document of replay") {
   run.id = "0190";
   run.number = 4;
   run.complete = true;
+  run.mode = "step";
   run.verdict = Verdict::kDiverged;
   run.steps_checked = 16;
   run.first_logits_difference = 12;

@@ -1,0 +1,91 @@
+// A backend that passes every call on to another one and, when asked, notes the products of a
+// forward pass, so that they can be done again with nothing between them: the bare matmul kernels
+// on the same matrices, rows and threads. For measuring only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "detrun/backend.h"
+
+namespace detrun {
+
+/// The matmul calls of some work, in order. Valid as long as the model and the context that made
+/// them.
+class MatmulTrace {
+ public:
+  void add(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows,
+           std::uint64_t macs, std::uint64_t weight_bytes);
+  /// Does them again. The buffers of the context are overwritten with other finite values.
+  void repeat(Backend& backend) const;
+  std::uint64_t macs() const { return macs_; }  ///< multiplications
+  /// Bytes of the matrices as in the file, each as often as it was used.
+  std::uint64_t weight_bytes() const { return weight_bytes_; }
+
+ private:
+  struct Call {
+    std::vector<MatmulTask> tasks;
+    const Buffer* x;
+    std::uint32_t rows;
+  };
+  std::vector<Call> calls_;
+  std::uint64_t macs_ = 0, weight_bytes_ = 0;
+};
+
+class TracingBackend final : public Backend {
+ public:
+  explicit TracingBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
+
+  /// From now on products are added to `trace`; nullptr: no longer.
+  void note_in(MatmulTrace* trace) { trace_ = trace; }
+
+  const BackendInfo& info() const override { return inner_->info(); }
+  std::unique_ptr<Weight> load_weight(const WeightView& view) override;
+  std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override {
+    return inner_->new_buffer(n_floats);
+  }
+  std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override {
+    return inner_->new_kv_cache(shape);
+  }
+  void upload(Buffer& to, std::span<const float> from) override { inner_->upload(to, from); }
+  void download(const Buffer& from, std::uint64_t offset, std::span<float> out) override {
+    inner_->download(from, offset, out);
+  }
+  void embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) override {
+    inner_->embed(table, tokens, out);
+  }
+  void matmul(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows) override;
+  void rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::uint32_t rows,
+               std::uint32_t n, Buffer& y) override {
+    inner_->rmsnorm(x, weight, eps, rows, n, y);
+  }
+  void rope(Buffer& x, const RopeParams& params, std::uint32_t rows, std::uint32_t n_heads,
+            std::uint32_t head_dim, std::uint32_t pos0) override {
+    inner_->rope(x, params, rows, n_heads, head_dim, pos0);
+  }
+  void kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, const Buffer& v,
+                std::uint32_t rows, std::uint32_t pos0) override {
+    inner_->kv_write(cache, layer, k, v, rows, pos0);
+  }
+  void attention(const Buffer& q, const KvCache& cache, std::uint32_t layer,
+                 const AttentionParams& params, std::uint32_t rows, std::uint32_t pos0,
+                 Buffer& out) override {
+    inner_->attention(q, cache, layer, params, rows, pos0, out);
+  }
+  void silu_mul(Buffer& gate, const Buffer& up, std::uint64_t n) override {
+    inner_->silu_mul(gate, up, n);
+  }
+  void add(Buffer& x, const Buffer& y, std::uint64_t n) override { inner_->add(x, y, n); }
+
+ private:
+  std::unique_ptr<Backend> inner_;
+  MatmulTrace* trace_ = nullptr;
+  struct Matrix {
+    std::uint64_t n_elems, n_bytes;
+  };
+  std::map<const Weight*, Matrix> matrices_;  ///< every weight loaded so far
+};
+
+}  // namespace detrun

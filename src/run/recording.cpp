@@ -1,0 +1,149 @@
+// See recording.h. Steps are shown as they come and queued for the store; the seal waits for the
+// digests of the side threads.
+#include "run/recording.h"
+
+#include <exception>
+#include <limits>
+#include <set>
+#include <string>
+
+#include "detrun/error.h"
+#include "detrun/host.h"
+#include "detrun/log.h"
+#include "detrun/text.h"
+#include "run/start_fields.h"
+
+namespace detrun {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void check_tags(const RecordOptions& options) {
+  std::set<std::string_view> seen;
+  for (const auto& [key, value] : options.tags) {
+    const std::string shown = escape_for_terminal(key);
+    if (key.empty()) throw_usage("a tag has no name", "write --tag KEY=VALUE");
+    if (key.find('=') != std::string::npos) throw_usage("tag name '" + shown + "' holds a '='");
+    if (shown != key) {
+      throw_usage("tag name '" + shown + "' is not printable UTF-8 text");
+    }
+    if (!is_utf8(value) || value.find('\0') != std::string::npos) {
+      throw_usage("the value of tag '" + shown + "' is not UTF-8 text without NUL");
+    }
+    if (!seen.insert(key).second) throw_usage("tag '" + shown + "' is given twice");
+  }
+}
+
+}  // namespace
+
+void check_record_options(const RecordOptions& options) {
+  if (options.model_path.empty()) throw_usage("no model is given", "use -m MODEL.gguf");
+  if (!kv_type_by_name(options.kv)) {
+    throw_usage("unknown type of the KV cache '" + options.kv + "'", "known are f16 and f32");
+  }
+  if (options.numerics == "cublas") {
+    throw_usage("numerics cublas is not supported yet", "use --numerics portable");
+  }
+  if (options.numerics != kNumericsProfile) {
+    throw_usage("unknown numerics profile '" + options.numerics + "'",
+                "known are portable and cublas");
+  }
+  if (options.n > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+    throw_usage("-n " + std::to_string(*options.n) + " is too large",
+                "leave -n out to generate until the context is full");
+  }
+  check_engine_options(options.engine);
+  check_tags(options);
+}
+
+RecordEngine::RecordEngine(const RecordOptions& options) {
+  const Clock::time_point started = Clock::now();
+  model.file = ModelFile::open(options.model_path);
+  late = std::make_unique<LateFacts>(*model.file);
+  backend = open_backend(options.engine);
+  model.bind(*backend);
+  load_s = seconds_since(started);
+}
+
+bool RecordSteps::on_step(const StepRecord& step) {
+  if (n_steps_ == 0) first_step_at_ = Clock::now();
+  ++n_steps_;
+  store_.add_fields(late_.take_ready());
+  store_.add_step(step);
+  return step.piece.empty() || observer_.on_text(step.piece);
+}
+
+Clock::time_point RecordSteps::first_step_at() const {
+  return n_steps_ == 0 ? Clock::now() : first_step_at_;
+}
+
+RecordReport Recording::run(Context& context, const LoadedModel& model,
+                            const GenerateRequest& request, const std::atomic<bool>& cancel) {
+  RecordReport report;
+  report.prompt_tokens = request.prompt_tokens.size();
+  try {
+    store_.start(observer_);
+    observer_.on_prompt(model.tokenizer->decode(request.prompt_tokens));
+    run_to_end(context, model, request, cancel, report);
+  } catch (const Error& error) {
+    seal_failed(error.what());
+    throw;
+  } catch (const std::exception& error) {
+    seal_failed(error.what());
+    throw_internal(error.what());
+  }
+  report.steps = steps_.n_steps();
+  report.run = store_.result();
+  return report;
+}
+
+void Recording::run_to_end(Context& context, const LoadedModel& model,
+                           const GenerateRequest& request, const std::atomic<bool>& cancel,
+                           RecordReport& report) {
+  const StopReason reason = generate(context, *model.model, *model.tokenizer, request, cancel,
+                                     steps_, [&](std::uint64_t done, std::uint64_t total) {
+                                       store_.add_fields(late_.take_ready());
+                                       observer_.on_progress("prefill", done, total, "tokens");
+                                     });
+  report.prefill_s = std::chrono::duration<double>(steps_.first_step_at() - started_).count();
+  report.decode_s = seconds_since(steps_.first_step_at());
+  report.stop_reason = stop_reason_name(reason);
+  const bool whole =
+      reason == StopReason::kEnd || reason == StopReason::kLength || reason == StopReason::kContext;
+  store_.flush();  // what the disk refuses is known before anything else is waited for
+  store_.add_fields(late_.wait_rest(observer_));
+  model.file->check_unchanged();  // after the last use of the bytes
+  report.seal = seal(whole ? "finished" : "cancelled", report.stop_reason, {});
+}
+
+std::optional<Sha256Digest> Recording::seal(const std::string& status,
+                                            const std::string& stop_reason,
+                                            const std::string& error) {
+  store_.add_fields(late_.wait_rest(observer_));
+  const auto elapsed = Clock::now() - started_;
+  FieldMap end;
+  end.emplace(field::status, status);
+  end.emplace(field::stop_reason, stop_reason);
+  end.emplace(field::ended_at, utc_timestamp(unix_time_ms()));
+  end.emplace(field::duration_ms,
+              std::int64_t{std::chrono::duration_cast<std::chrono::milliseconds>(elapsed).count()});
+  if (!error.empty()) end.emplace(field::error, text_or_blob(error));
+  return store_.finish(end);
+}
+
+/// Where even that is impossible (disk full) the run stays open and counts as interrupted.
+void Recording::seal_failed(const std::string& message) {
+  try {
+    seal("failed", "error", message);
+    sealed_ = true;
+  } catch (const std::exception& error) {
+    log_warning(std::string("the run could not be sealed and counts as interrupted: ") +
+                error.what());
+  }
+}
+
+}  // namespace detrun

@@ -47,7 +47,7 @@ _detrun() {
             '(--ctx)--ctx[context in tokens \[the model'\''s own, at most 4096\]]:N: ' \
             '(--kv)--kv[type of the KV cache \[f16\]]:f16 or f32:(f16 f32)' \
             '(--numerics)--numerics[arithmetic profile \[portable\]]:PROFILE: ' \
-            '(--chunk)--chunk[tokens computed at once where they are known \[128\]; no influence on any bit]:N: ' \
+            '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
@@ -82,7 +82,7 @@ _detrun() {
             '(--jobs)--jobs[runs replayed at once, on cores of their own \[1\]]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
-            '(--chunk)--chunk[tokens computed at once where they are known \[128\]; no influence on any bit]:N: ' \
+            '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--junit)--junit[write a JUnit report as well]:FILE:_files' \
             '(--json)--json[print a JSON document instead of text]' \
@@ -183,7 +183,7 @@ _detrun() {
             '(--ctx)--ctx[context in tokens \[as many as are needed\]]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
-            '(--chunk)--chunk[tokens computed at once where they are known \[128\]; no influence on any bit]:N: ' \
+            '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--json)--json[print a JSON document instead of text]' \
             '*-v[log what is done; twice\: in detail]' \
             '*--verbose[log what is done; twice\: in detail]' \

@@ -12,6 +12,7 @@
 
 #include "backend/cpu_memory.h"
 #include "backend/cpu_select.h"
+#include "backend/self_test_attention.h"
 #include "backend/self_test_inputs.h"
 #include "detrun/backend.h"
 #include "detrun/digest.h"
@@ -22,12 +23,6 @@ namespace detrun {
 namespace {
 
 using kernels::CpuOps;
-
-template <class T>
-void append(std::vector<std::byte>& out, std::span<const T> values) {
-  const auto bytes = std::as_bytes(values);
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
 
 using Output = std::vector<std::byte>;
 
@@ -92,56 +87,6 @@ void run_matmul(const CpuOps& ops, std::uint32_t gguf_id, MatmulShape shape, Scr
   scratch.decoded.assign(k, 0.0f);
   matmul->decode_row(packed, k, shape.n, shape.n - 2, scratch.decoded.data());
   append<float>(out, scratch.decoded);
-}
-
-/// What may change the scores of a head, beside q and K.
-struct AttentionCase {
-  bool f16;
-  std::uint32_t window;  ///< 0: every position
-  float softcap;         ///< 0: none
-  bool sink;
-};
-
-void run_attention(const CpuOps& ops, AttentionCase c, Output& out) {
-  const bool f16 = c.f16;
-  constexpr std::uint32_t kHeadDim = 20;
-  constexpr std::uint64_t kStride = 24;
-  constexpr std::uint32_t kPositions = 139;  // two blocks of 64 and a rest
-  Inputs inputs(2000);
-  CpuMemory k(kPositions * kStride * sizeof(float), "the self-test");
-  CpuMemory v(kPositions * kStride * sizeof(float), "the self-test");
-  for (CpuMemory* part : {&k, &v}) {
-    for (std::uint32_t p = 0; p < kPositions; ++p) {
-      const std::vector<float> row = inputs.values(kHeadDim);
-      if (f16) {
-        ops.kv_write_f16(row.data(), kHeadDim, part->as<std::uint16_t>() + p * kStride);
-      } else {
-        ops.kv_write_f32(row.data(), kHeadDim, part->as<float>() + p * kStride);
-      }
-    }
-  }
-  const std::vector<float> q = inputs.values(kHeadDim);
-  CpuMemory scratch(ops.attention_scratch_floats(kHeadDim) * sizeof(float), "the self-test");
-  std::array<float, kHeadDim> y{};
-  const float sink = inputs.value();
-  for (const std::uint32_t n : {1u, 63u, 64u, 65u, kPositions}) {
-    const kernels::AttentionArgs args{
-        .q = q.data(),
-        .k = k.data(),
-        .v = v.data(),
-        .stride = kStride,
-        .head_dim = kHeadDim,
-        .n_visible = n,
-        .first_visible = c.window != 0 && n > c.window ? n - c.window : 0,
-        .scale = 0.223606795f,
-        .softcap = c.softcap,
-        .sink = c.sink ? &sink : nullptr,
-        .scratch = scratch.as<float>(),
-        .out = y.data(),
-    };
-    (f16 ? ops.attention_f16 : ops.attention_f32)(&args);
-    append<float>(out, y);
-  }
 }
 
 void run_rope(const CpuOps& ops, bool halves, Output& out) {
@@ -289,13 +234,21 @@ std::vector<Question> all_questions(const CpuOps& ops) {
     ask_in("matmul " + name, multiply(matrix));
   }
   const auto attend = [&](AttentionCase c) {
-    return [&ops, c](Output& out) { run_attention(ops, c, out); };
+    return [&ops, c](Output& out) { ask_attention(ops, c, out); };
   };
   ask("attention f16", attend({true, 0, 0.0f, false}));
   ask("attention f32", attend({false, 0, 0.0f, false}));
   ask("attention window", attend({true, 67, 0.0f, false}));
   ask("attention softcap", attend({false, 0, 1.5f, false}));
   ask("attention sink", attend({true, 5, 20.0f, true}));
+  const auto attend_tile = [&](AttentionCase c, bool split) {
+    return [&ops, c, split](Output& out) { ask_attention_tile(ops, c, split, out); };
+  };
+  ask("attention tile f16", attend_tile({true, 0, 0.0f, false}, false));
+  ask("attention tile f32", attend_tile({false, 0, 0.0f, false}, false));
+  ask("attention tile sinks", attend_tile({true, 67, 1.5f, true}, false));
+  ask("attention blocks f16", attend_tile({true, 0, 0.0f, false}, true));
+  ask("attention blocks f32", attend_tile({false, 0, 0.0f, true}, true));
   ask("rope adjacent", [&ops](Output& out) { run_rope(ops, false, out); });
   ask("rope halves", [&ops](Output& out) { run_rope(ops, true, out); });
   ask("quantize", [&ops](Output& out) { run_quantize(ops, out); });

@@ -36,6 +36,13 @@ inline std::vector<std::size_t> half_fields(QType type) {
   }
 }
 
+/// Adds the bits of values to an answer.
+template <class T>
+void append(std::vector<std::byte>& out, std::span<const T> values) {
+  const auto bytes = std::as_bytes(values);
+  out.insert(out.end(), bytes.begin(), bytes.end());
+}
+
 class Inputs {
  public:
   explicit Inputs(std::uint64_t seed) : state_(seed) {}

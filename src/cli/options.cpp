@@ -143,7 +143,7 @@ void add_chunk_option(CLI::App& app, EngineOptions& to) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
   add_number(app,
              {"--chunk", "N", "Engine",
-              "tokens computed at once where they are known [128]; no influence on any bit"},
+              "tokens computed at once [by cache size]; no influence on any bit"},
              1, kMax, [&to](std::uint64_t n) { to.chunk = static_cast<std::uint32_t>(n); });
 }
 

@@ -6,12 +6,6 @@
 #include "detrun/error.h"
 
 namespace detrun {
-namespace {
-
-/// Tokens a forward pass takes at once during prefill. No influence on any bit.
-constexpr std::uint32_t kPrefillRows = 128;
-
-}  // namespace
 
 void LoadedModel::bind(Backend& backend) {
   if (!tokenizer) tokenizer = Tokenizer::create(*file);
@@ -37,13 +31,13 @@ std::optional<KvType> kv_type_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::uint32_t chunk_rows(std::uint32_t chunk, std::uint32_t n_ctx) {
-  return std::min(n_ctx, chunk == 0 ? kPrefillRows : chunk);
+std::uint32_t chunk_rows(std::uint32_t chunk, const ModelSpec& spec, std::uint32_t n_ctx) {
+  return std::min(n_ctx, chunk == 0 ? default_chunk_rows(spec) : chunk);
 }
 
 std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
                                       KvType kv_type, std::uint32_t chunk) {
-  return Context::create(model, backend, n_ctx, kv_type, chunk_rows(chunk, n_ctx));
+  return Context::create(model, backend, n_ctx, kv_type, chunk_rows(chunk, model.spec(), n_ctx));
 }
 
 }  // namespace detrun

@@ -31,10 +31,11 @@ std::unique_ptr<Backend> open_backend(const EngineOptions& options);
 /// nullopt for a name other than f16 and f32.
 std::optional<KvType> kv_type_by_name(std::string_view name);
 
-/// Tokens that a context of n_ctx positions takes at once, by --chunk; 0: a default.
-std::uint32_t chunk_rows(std::uint32_t chunk, std::uint32_t n_ctx);
-/// A context of n_ctx positions that takes chunk_rows(chunk, n_ctx) tokens at once. Error kInternal
-/// when memory does not suffice, naming the size.
+/// Tokens that a context of n_ctx positions takes at once, by --chunk; 0: what suits the model and
+/// the caches of this machine. No influence on any bit.
+std::uint32_t chunk_rows(std::uint32_t chunk, const ModelSpec& spec, std::uint32_t n_ctx);
+/// A context of n_ctx positions that takes chunk_rows tokens at once. Error kInternal when memory
+/// does not suffice, naming the size.
 std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
                                       KvType kv_type, std::uint32_t chunk);
 

@@ -37,7 +37,7 @@ const std::vector<RunOption>& run_options() {
       {.name = "chunk",
        .metavar = "N",
        .group = "Engine",
-       .doc = "tokens computed at once where they are known [128]; no influence on any bit",
+       .doc = "tokens computed at once [by cache size]; no influence on any bit",
        .low = 1,
        .high = kMax,
        .set_number = [](RecordOptions& options,

@@ -23,8 +23,8 @@ bool is_provenance(std::string_view key) {
                      [&](std::string_view prefix) { return key.starts_with(prefix); });
 }
 
-void add_params(FieldMap& fields, const RecordOptions& options, const BackendInfo& backend,
-                const Prompt& prompt, std::uint32_t n_ctx) {
+void add_params(FieldMap& fields, const RecordOptions& options, const ModelSpec& spec,
+                const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx) {
   if (options.n) fields.emplace(field::params_n, static_cast<std::int64_t>(*options.n));
   fields.emplace(field::params_ctx, std::int64_t{n_ctx});
   fields.emplace(field::params_kv, options.kv);
@@ -33,7 +33,7 @@ void add_params(FieldMap& fields, const RecordOptions& options, const BackendInf
   fields.emplace(field::params_threads, std::int64_t{backend.n_threads});
   fields.emplace(field::params_backend, backend.name);
   fields.emplace(field::params_isa, backend.isa);
-  fields.emplace(field::params_chunk, std::int64_t{chunk_rows(options.engine.chunk, n_ctx)});
+  fields.emplace(field::params_chunk, std::int64_t{chunk_rows(options.engine.chunk, spec, n_ctx)});
   fields.emplace(field::params_bos, std::int64_t{prompt.bos ? 1 : 0});
 }
 
@@ -91,7 +91,7 @@ FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
   fields.emplace(field::operator_name, operator_name());
   fields.emplace(field::numerics_profile, kNumericsProfile);
   fields.emplace(field::numerics_version, std::int64_t{kNumericsVersion});
-  add_params(fields, options, backend, prompt, n_ctx);
+  add_params(fields, options, model.model->spec(), backend, prompt, n_ctx);
   fields.emplace(field::prompt_source, options.tokens ? "tokens" : options.prompt_source);
   if (!options.tokens) fields.emplace(field::prompt, Blob{options.prompt});
   fields.emplace(field::prompt_tokens, tokens_to_blob(prompt.tokens));

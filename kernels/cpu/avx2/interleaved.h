@@ -17,13 +17,15 @@
 //   place(i)            where word i of the file's block is put: in the order of use, so that
 //                       memory is read front to back
 //   kPeriod             32-blocks J = 0 .. kPeriod - 1 whose words are taken apart by fixed shifts
-//   weights<J>(w, i, run)   the bytes of one run of 32-block i + J, with its offset still added
+//   weights<J>(w, i, run)   the bytes of one run of 32-block i + J, with its offset still added; i
+//                       is a multiple of kPeriod
 //   kSigned             whether those bytes are signed
 //   kOffsetLog2         the offset is 2^this; 0: none
-//   kChain              products of pairs that int16 can hold when added: a divisor of 8, and of 4
-//                       when a scale is for 16 elements
+//   kChain              products of pairs that int16 can hold when added, the offset among them: a
+//                       divisor of 8, and of 4 when a scale is for 16 elements
 //   Scales, read_scales(w)   the integer scales and minima of a block, made ready
-//   scale(scales, s)    scale s of the eight rows, twice in 16 bits each
+//   scale(scales, from, s)   scale from + s of the eight rows, twice in 16 bits each; from is that
+//                       of a 32-block i, a multiple of kPeriod
 //   minimum(scales, s)  minimum s of the eight rows, as binary32
 #pragma once
 
@@ -62,7 +64,12 @@ struct NoScales {};
 inline __m256i bytes(int value) { return _mm256_set1_epi8(static_cast<char>(value)); }
 inline __m256i low4(__m256i v) { return _mm256_and_si256(v, bytes(15)); }
 inline __m256i high4(__m256i v) { return _mm256_and_si256(_mm256_srli_epi16(v, 4), bytes(15)); }
-inline __m256i shift_right16(__m256i v, int n) { return _mm256_srl_epi16(v, _mm_cvtsi32_si128(n)); }
+/// Every 16 bits moved up by kBits, or down where that is negative.
+template <int kBits>
+inline __m256i moved16(__m256i v) {
+  if constexpr (kBits == 0) return v;
+  return kBits > 0 ? _mm256_slli_epi16(v, kBits) : _mm256_srli_epi16(v, -kBits);
+}
 inline __m256i shift_right32(__m256i v, int n) { return _mm256_srl_epi32(v, _mm_cvtsi32_si128(n)); }
 
 /// The levels of IQ4_NL and IQ4_XS for sixteen indices.
@@ -80,7 +87,25 @@ inline __m256i byte_above(__m256i v, int i) {
   return _mm256_shuffle_epi8(v, _mm256_add_epi32(first, _mm256_set1_epi32(0x01000100 * i)));
 }
 inline __m256i signed_byte(__m256i v, int i) { return _mm256_srai_epi16(byte_above(v, i), 8); }
-inline __m256i unsigned_byte(__m256i v, int i) { return _mm256_srli_epi16(byte_above(v, i), 8); }
+
+/// For _mm256_shuffle_epi8: byte `i` of every 32-bit lane in its lowest byte, zero above.
+inline __m256i byte_of_lane(int i) {
+  const __m256i first = _mm256_set_epi32(
+      static_cast<std::int32_t>(0x8080800cu), static_cast<std::int32_t>(0x80808008u),
+      static_cast<std::int32_t>(0x80808004u), static_cast<std::int32_t>(0x80808000u),
+      static_cast<std::int32_t>(0x8080800cu), static_cast<std::int32_t>(0x80808008u),
+      static_cast<std::int32_t>(0x80808004u), static_cast<std::int32_t>(0x80808000u));
+  return _mm256_add_epi32(first, _mm256_set1_epi32(i));
+}
+/// The same in both 16-bit halves.
+inline __m256i unsigned_byte(__m256i v, int i) {
+  const __m256i first = _mm256_set_epi32(
+      static_cast<std::int32_t>(0x800c800cu), static_cast<std::int32_t>(0x80088008u),
+      static_cast<std::int32_t>(0x80048004u), static_cast<std::int32_t>(0x80008000u),
+      static_cast<std::int32_t>(0x800c800cu), static_cast<std::int32_t>(0x80088008u),
+      static_cast<std::int32_t>(0x80048004u), static_cast<std::int32_t>(0x80008000u));
+  return _mm256_shuffle_epi8(v, _mm256_add_epi32(first, _mm256_set1_epi32(0x00010001 * i)));
+}
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // Products of one row of x with interleaved panels (interleaved.h), contract clause 3: the weights
 // are taken apart in registers, once, on their way from memory. kVectorG panels are read at a time,
-// which are as many streams; kTogether of them share what is loaded of x.
+// which are as many streams and share what is loaded of x.
 //
 // Internal linkage throughout.
 #pragma once
@@ -12,9 +12,9 @@ namespace detrun::kernels::avx2 {
 namespace {
 
 constexpr int kVectorG = 4;
-/// Where the sums of 16 bits are short, those of 32 bits beside them take the registers.
-template <class P>
-constexpr int kTogether = !P::kSigned && P::kChain <= 2 ? 2 : kVectorG;
+/// How far ahead in every stream memory is asked for: a panel is too short for the machine to find
+/// its stream in time.
+constexpr std::uint64_t kAheadBytes = 12288;
 
 /// Sums of two products each. Unsigned: w below 64. Signed: |w| times x with w's sign; w may be
 /// -128, x never is, so no pair leaves int16.
@@ -24,65 +24,113 @@ template <bool kSigned>
   return _mm256_maddubs_epi16(w, x);
 }
 
+/// Products of pairs that are added up in 16 bits. Where weights have an offset, it is subtracted
+/// there: a product is then at most 127 times the offset, so that as many as have a scale in common
+/// fit, however the sum wraps on its way.
+template <class P>
+constexpr int vector_chain() {
+  constexpr int kPerScale = P::Type::kScaleElems == 16 ? kRuns / 2 : kRuns;
+  if constexpr (P::kOffsetLog2 == 0) return P::kChain;
+  static_assert(2 * kPerScale * (127 << P::kOffsetLog2) <= 32767, "int16 holds the sum");
+  return kPerScale;
+}
+
 /// One block of G panels against x.
 template <class P, int G>
 struct VectorBlock {
   const PanelBlock<P>* w[G];
+  std::uint64_t ahead;  ///< bytes from a block to the one to be asked for
   typename P::Scales scales[G];
   QuantizedRow x;
   std::uint64_t first;  ///< index in a row of the block's first 32-block
 
-  [[gnu::always_inline]] __m256i scale(int g, int i, int run) const {
+  [[gnu::always_inline]] __m256i scale(int g, int i, int j, int run) const {
     if constexpr (P::Type::kScaleElems == 0) {
       return _mm256_set1_epi16(1);
     } else {
-      return P::scale(scales[g], (32 * i + 4 * run) / P::Type::kScaleElems);
+      return P::scale(scales[g], 32 * i / P::Type::kScaleElems,
+                      (32 * j + 4 * run) / P::Type::kScaleElems);
     }
   }
 };
 
-/// e = fma(d_x, S, e) for 32-block i0 + J of the block.
+/// Asks for the lines of memory that belong to 32-block i + J of a later block. Not for weights of
+/// a byte: they wait for nothing but memory, and asking took a tenth of their decode speed.
 template <class P, int J, int G>
-[[gnu::always_inline]] inline void add_32_block(const VectorBlock<P, G>& v, int i0,
-                                                __m256 (&e)[G]) {
-  const int i = i0 + J;
-  const std::uint64_t at = v.first + static_cast<std::uint64_t>(i);
+[[gnu::always_inline]] inline void ask_ahead(const VectorBlock<P, G>& v, int i) {
+  constexpr int kLine = 64;
+  constexpr int kParts = P::Type::kBlockElems / 32;
+  constexpr int kBytes = static_cast<int>(sizeof(PanelBlock<P>));
+  constexpr int kFirst = (J * kBytes / kParts + kLine - 1) / kLine * kLine;
+  if constexpr (kBytes / kParts >= kPanelRows * 32) return;
+  const int before = i * (kBytes / kParts);
+#pragma GCC unroll 8
+  for (int at = kFirst; at < (J + 1) * kBytes / kParts; at += kLine) {
+#pragma GCC unroll 4
+    for (int g = 0; g < G; ++g) {
+      _mm_prefetch(reinterpret_cast<const char*>(v.w[g]) + v.ahead + before + at, _MM_HINT_T0);
+    }
+  }
+}
+
+/// The offset times what the pairs of x add up to in each of both halves of 16 of a 32-block; where
+/// one chain holds both, the whole in either.
+template <class P>
+[[gnu::always_inline]] inline void offset_sums(const std::int8_t* q, __m256i (&sums)[2]) {
+  const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(q));
+  __m256i s = _mm256_maddubs_epi16(_mm256_set1_epi8(1 << P::kOffsetLog2), all);
+  s = _mm256_add_epi16(s, _mm256_shuffle_epi32(s, 0x4e));
+  s = _mm256_add_epi16(s, _mm256_shuffle_epi32(s, 0xb1));
+  sums[0] = _mm256_permute2x128_si256(s, s, 0x00);
+  sums[1] = _mm256_permute2x128_si256(s, s, 0x11);
+  if constexpr (vector_chain<P>() == kRuns) sums[0] = _mm256_add_epi16(sums[0], sums[1]);
+}
+
+/// e = fma(d_x, S, e) for 32-block i + J of the block.
+template <class P, int J, int G>
+[[gnu::always_inline]] inline void add_32_block(const VectorBlock<P, G>& v, int i, __m256 (&e)[G]) {
+  constexpr int kChain = vector_chain<P>();
   constexpr int kPerScale = P::Type::kScaleElems == 16 ? kRuns / 2 : kRuns;
+  const std::uint64_t at = v.first + static_cast<std::uint64_t>(i + J);
+  ask_ahead<P, J>(v, i);
+  __m256i offset[2];
+  if constexpr (P::kOffsetLog2 != 0) offset_sums<P>(v.x.q + at * kActivationBlock, offset);
   __m256i sum[G];
   __m256i scale[G];
 #pragma GCC unroll 8
-  for (int run0 = 0; run0 < kRuns; run0 += P::kChain) {
+  for (int run0 = 0; run0 < kRuns; run0 += kChain) {
     __m256i pairs[G];
 #pragma GCC unroll 8
-    for (int run = run0; run < run0 + P::kChain; ++run) {
+    for (int run = run0; run < run0 + kChain; ++run) {
       const __m256i x = broadcast4(v.x.q + at * kActivationBlock + 4 * run);
 #pragma GCC unroll 4
       for (int g = 0; g < G; ++g) {
-        const __m256i w = P::template weights<J>(*v.w[g], i0, run);
+        const __m256i w = P::template weights<J>(*v.w[g], i, run);
         const __m256i products = multiply<P::kSigned>(w, x);
-        pairs[g] = run == run0 ? products : _mm256_add_epi16(pairs[g], products);
+        if (run != run0) {
+          pairs[g] = _mm256_add_epi16(pairs[g], products);
+        } else if constexpr (P::kOffsetLog2 != 0) {
+          pairs[g] = _mm256_sub_epi16(products, offset[run0 / kChain]);
+        } else {
+          pairs[g] = products;
+        }
         keep(pairs[g]);
       }
     }
 #pragma GCC unroll 4
     for (int g = 0; g < G; ++g) {
-      if (run0 % kPerScale == 0) scale[g] = v.scale(g, i, run0);
+      if (run0 % kPerScale == 0) scale[g] = v.scale(g, i, J, run0);
       const __m256i scaled = _mm256_madd_epi16(pairs[g], scale[g]);
       sum[g] = run0 == 0 ? scaled : _mm256_add_epi32(sum[g], scaled);
     }
   }
+  constexpr bool kOnly = P::Type::kBlockElems == 32;
   const __m256 d = _mm256_broadcast_ss(v.x.d + at);
 #pragma GCC unroll 4
   for (int g = 0; g < G; ++g) {
-    if constexpr (P::kOffsetLog2 != 0) {
-      // The offset times the activations' sums over both halves of 16, each with its scale.
-      const __m256i scales = kPerScale == kRuns
-                                 ? scale[g]
-                                 : _mm256_blend_epi16(v.scale(g, i, 0), v.scale(g, i, 4), 0xaa);
-      const __m256i sums = _mm256_madd_epi16(scales, broadcast4(v.x.b16 + 2 * at));
-      sum[g] = _mm256_sub_epi32(sum[g], _mm256_slli_epi32(sums, P::kOffsetLog2));
-    }
-    e[g] = _mm256_fmadd_ps(d, _mm256_cvtepi32_ps(sum[g]), e[g]);
+    // fma(d_x, S, +0) is d_x * S: S is +0 where it is zero, and the product does not underflow.
+    const __m256 s = _mm256_cvtepi32_ps(sum[g]);
+    e[g] = kOnly ? _mm256_mul_ps(d, s) : _mm256_fmadd_ps(d, s, e[g]);
   }
 }
 
@@ -138,7 +186,6 @@ template <class P, int G>
 template <class P>
 [[gnu::noinline]] void vector_panels(const MatmulArgs& args, std::uint64_t panel,
                                      std::uint64_t end_panel) {
-  constexpr int kG = kTogether<P>;
   const std::uint64_t n_blocks = blocks_in_row<P>(args.k);
   const int n_panels =
       end_panel - panel < kVectorG ? static_cast<int>(end_panel - panel) : kVectorG;
@@ -149,17 +196,21 @@ template <class P>
   }
   alignas(32) __m256 a[kQuantLanes][kVectorG][1];
   std::memset(a, 0, sizeof a);
-  VectorBlock<P, kG> v;
+  VectorBlock<P, kVectorG> v;
   v.x = quantized_row(args.x, args.k);
+  // Behind the end of a panel lies one that is read beside it: the streams go on behind them all,
+  // in the panels of the next call. Asking for what is not there does no harm.
+  constexpr std::uint64_t kBytes = sizeof(PanelBlock<P>);
+  constexpr std::uint64_t kAhead = (kAheadBytes + kBytes - 1) / kBytes;
   for (std::uint64_t b = 0; b < n_blocks; ++b) {
     v.first = b * (P::Type::kBlockElems / 32);
-    for (int g0 = 0; g0 < kVectorG; g0 += kG) {
-      for (int g = 0; g < kG; ++g) {
-        v.w[g] = w[g0 + g] + b;
-        v.scales[g] = P::read_scales(w[g0 + g][b]);
-      }
-      add_block<P, kG>(v, a[b % kQuantLanes][g0]);
+    v.ahead = kAhead * kBytes;
+    if (b + kAhead >= n_blocks) v.ahead += (kVectorG - 1) * n_blocks * kBytes;
+    for (int g = 0; g < kVectorG; ++g) {
+      v.w[g] = w[g] + b;
+      v.scales[g] = P::read_scales(w[g][b]);
     }
+    add_block<P, kVectorG>(v, a[b % kQuantLanes][0]);
   }
   write_sums<kVectorG, 1>(a, args, 0, panel, n_panels);
 }

@@ -31,7 +31,6 @@ struct SixBitScaled {
   static constexpr int kWords = kWordsOfT;
   static constexpr int kFirstWord = 4;
   static constexpr int place(int word) { return word; }
-  static constexpr int kPeriod = 2;
   static constexpr bool kSigned = false;
   static constexpr int kOffsetLog2 = 0;
 
@@ -47,30 +46,34 @@ struct SixBitScaled {
     return {{_mm256_and_si256(w.word(0), six), _mm256_or_si256(low, above0)},
             {_mm256_and_si256(w.word(1), six), _mm256_or_si256(high, above1)}};
   }
-  static __m256i scale(const Scales& s, int i) { return unsigned_byte(s.scale[i / 4], i % 4); }
+  static __m256i scale(const Scales& s, int from, int i) {
+    return unsigned_byte(s.scale[from / 4 + i / 4], i % 4);
+  }
   static __m256 minimum(const Scales& s, int i) {
-    const __m256i m = shift_right32(s.minimum[i / 4], 8 * (i % 4));
-    return _mm256_cvtepi32_ps(_mm256_and_si256(m, mask32(0xffu)));
+    return _mm256_cvtepi32_ps(_mm256_shuffle_epi8(s.minimum[i / 4], byte_of_lane(i % 4)));
   }
 };
 
 struct LayoutQ4_K : SixBitScaled<TypeQ4_K, 35> {
+  static constexpr int kPeriod = 8;
   static constexpr int kChain = 8;  // 8 * 2 * 15 * 127 = 30480
   template <int J, class Block>
   static __m256i weights(const Block& w, int i, int run) {
-    const __m256i both = w.word(3 + 4 * i + run);
-    return J == 0 ? low4(both) : high4(both);
+    const __m256i both = w.word(3 + 4 * i + 8 * (J / 2) + run);
+    return J % 2 == 0 ? low4(both) : high4(both);
   }
 };
 
 struct LayoutQ5_K : SixBitScaled<TypeQ5_K, 43> {
+  static constexpr int kPeriod = 8;
   static constexpr int kChain = 4;  // 4 * 2 * 31 * 127 = 31496
   template <int J, class Block>
-  static __m256i weights(const Block& w, int i, int run) {
-    const __m256i both = w.word(11 + 4 * i + run);
-    // Bit i + J of every byte, moved to bit 4; bits that cross into a neighbour are masked away.
-    const __m256i fifth = _mm256_slli_epi16(shift_right16(w.word(3 + run), i + J), 4);
-    return _mm256_or_si256(J == 0 ? low4(both) : high4(both), _mm256_and_si256(fifth, bytes(16)));
+  static __m256i weights(const Block& w, int /*i*/, int run) {
+    const __m256i both = w.word(11 + 8 * (J / 2) + run);
+    // Bit J of every byte, moved to bit 4; bits that cross into a neighbour are masked away.
+    const __m256i fifth = moved16<4 - J>(w.word(3 + run));
+    return _mm256_or_si256(J % 2 == 0 ? low4(both) : high4(both),
+                           _mm256_and_si256(fifth, bytes(16)));
   }
 };
 
@@ -89,7 +92,7 @@ struct LayoutQ6_K {
     if (word >= 32) return 4 + 3 * (word - 32) + 2;
     return 4 + 24 * (word / 16) + 3 * (word % 8) + word % 16 / 8;
   }
-  static constexpr int kPeriod = 4;
+  static constexpr int kPeriod = 8;
   static constexpr bool kSigned = false;
   static constexpr int kOffsetLog2 = 5;
   static constexpr int kChain = 2;  // 2 * 2 * 63 * 127 = 32004
@@ -98,17 +101,17 @@ struct LayoutQ6_K {
   static Scales read_scales(const Block& w) {
     return {{w.word(0), w.word(1), w.word(2), w.word(3)}};
   }
-  static __m256i scale(const Scales& s, int i) { return signed_byte(s.word[i / 4], i % 4); }
+  static __m256i scale(const Scales& s, int from, int i) {
+    return signed_byte(s.word[from / 4 + i / 4], i % 4);
+  }
 
   template <int J, class Block>
-  static __m256i weights(const Block& w, int i, int run) {
-    const __m256i both = w.word(4 + 6 * i + 3 * run + J % 2);
-    const __m256i upper = w.word(4 + 6 * i + 3 * run + 2);
-    const __m256i moved = J == 0   ? _mm256_slli_epi16(upper, 4)
-                          : J == 1 ? _mm256_slli_epi16(upper, 2)
-                          : J == 2 ? upper
-                                   : _mm256_srli_epi16(upper, 2);
-    return _mm256_or_si256(J < 2 ? low4(both) : high4(both), _mm256_and_si256(moved, bytes(0x30)));
+  static __m256i weights(const Block& w, int /*i*/, int run) {
+    constexpr int kFirst = 4 + 24 * (J / 4);
+    const __m256i both = w.word(kFirst + 3 * run + J % 2);
+    const __m256i upper = moved16<4 - 2 * (J % 4)>(w.word(kFirst + 3 * run + 2));
+    return _mm256_or_si256(J % 4 < 2 ? low4(both) : high4(both),
+                           _mm256_and_si256(upper, bytes(0x30)));
   }
 };
 
@@ -131,8 +134,8 @@ struct LayoutQ2_K {
   static Scales read_scales(const Block& w) {
     return {{w.word(0), w.word(1), w.word(2), w.word(3)}};
   }
-  static __m256i scale(const Scales& s, int i) {
-    return _mm256_and_si256(unsigned_byte(s.word[i / 4], i % 4), _mm256_set1_epi16(15));
+  static __m256i scale(const Scales& s, int from, int i) {
+    return _mm256_and_si256(unsigned_byte(s.word[from / 4 + i / 4], i % 4), _mm256_set1_epi16(15));
   }
   static __m256 minimum(const Scales& s, int i) {
     const __m256i m = shift_right32(s.word[i / 4], 8 * (i % 4) + 4);
@@ -140,7 +143,7 @@ struct LayoutQ2_K {
   }
   template <int J, class Block>
   static __m256i weights(const Block& w, int i, int run) {
-    return _mm256_and_si256(_mm256_srli_epi16(w.word(4 + 2 * i + run), 2 * J), bytes(3));
+    return _mm256_and_si256(moved16<-2 * J>(w.word(4 + 2 * i + run)), bytes(3));
   }
 };
 
@@ -154,7 +157,7 @@ struct LayoutQ3_K {
   static constexpr int kWords = 27;
   static constexpr int kFirstWord = 0;
   static constexpr int place(int word) { return (word + 3) % kWords; }  // the scales first
-  static constexpr int kPeriod = 4;
+  static constexpr int kPeriod = 8;
   static constexpr bool kSigned = false;
   static constexpr int kOffsetLog2 = 2;
   static constexpr int kChain = 4;  // 4 * 2 * 7 * 127 = 7112
@@ -171,13 +174,15 @@ struct LayoutQ3_K {
     }
     return scales;
   }
-  static __m256i scale(const Scales& s, int i) { return signed_byte(s.word[i / 4], i % 4); }
+  static __m256i scale(const Scales& s, int from, int i) {
+    return signed_byte(s.word[from / 4 + i / 4], i % 4);
+  }
 
   template <int J, class Block>
-  static __m256i weights(const Block& w, int i, int run) {
+  static __m256i weights(const Block& w, int /*i*/, int run) {
     const __m256i low =
-        _mm256_and_si256(_mm256_srli_epi16(w.word(11 + 2 * i + run), 2 * J), bytes(3));
-    const __m256i third = _mm256_slli_epi16(shift_right16(w.word(3 + run), i + J), 2);
+        _mm256_and_si256(moved16<-2 * (J % 4)>(w.word(11 + 8 * (J / 4) + run)), bytes(3));
+    const __m256i third = moved16<2 - J>(w.word(3 + run));
     return _mm256_or_si256(low, _mm256_and_si256(third, bytes(4)));
   }
 };
@@ -203,7 +208,7 @@ struct LayoutIQ4_XS {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w.halves[1]));
     return {w.word(0), _mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 4)};
   }
-  static __m256i scale(const Scales& s, int i) {
+  static __m256i scale(const Scales& s, int i, int /*within*/) {
     const __m256i low = _mm256_and_si256(shift_right32(s.low, 4 * i), mask32(0x0fu));
     const __m256i high = _mm256_and_si256(shift_right32(s.high, 2 * i), mask32(0x30u));
     const __m256i value = _mm256_sub_epi32(_mm256_or_si256(low, high), mask32(32));

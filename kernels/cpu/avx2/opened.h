@@ -87,7 +87,8 @@ template <class P, int J>
       for (int pair = 0; pair < 2; ++pair) {
         __m256i two = signed_pair(four, pair);
         if constexpr (Type::kScaleElems != 0) {
-          two = _mm256_mullo_epi16(two, P::scale(scales, (32 * i + 4 * run) / Type::kScaleElems));
+          two = _mm256_mullo_epi16(two, P::scale(scales, 32 * i0 / Type::kScaleElems,
+                                                 (32 * J + 4 * run) / Type::kScaleElems));
         }
         store(out.weights[2 * run + pair][g], two);
       }
@@ -97,7 +98,7 @@ template <class P, int J>
   }
   if constexpr (Parts<P>::kScales != 0) {
     for (int s = 0; s < Parts<P>::kScales; ++s) {
-      store(out.scales[s][g], P::scale(scales, i * Parts<P>::kScales + s));
+      store(out.scales[s][g], P::scale(scales, i0 * Parts<P>::kScales, J * Parts<P>::kScales + s));
     }
   }
   if constexpr (P::kOffsetLog2 != 0 && Parts<P>::kScales != 0) {

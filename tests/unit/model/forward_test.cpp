@@ -3,6 +3,8 @@
 // of an independent implementation.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -199,7 +201,9 @@ TEST_CASE("many rows of logits come in blocks of at most 64, in order, each said
       joined.insert(joined.end(), block.begin(), block.end());
     }
     REQUIRE(joined.size() == together.size());
-    CHECK(std::memcmp(joined.data(), together.data(), joined.size() * sizeof(float)) == 0);
+    const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+    CHECK(std::equal(joined.begin(), joined.end(), together.begin(),
+                     [&](float a, float b) { return bits(a) == bits(b); }));
   }
 }
 

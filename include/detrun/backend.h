@@ -185,7 +185,7 @@ class CpuCeilings {
   virtual std::string_view isa() const = 0;  ///< "avx2", "neon", "scalar"
   virtual double read_bytes_per_s() = 0;     ///< four streams a thread, huge pages, no prefetch
   virtual double fma_flops_per_s() = 0;      ///< binary32; a fused multiply-add counts two
-  virtual double int8_ops_per_s() = 0;  ///< 8-bit products added up; a multiply-add counts two
+  virtual double int8_ops_per_s() = 0;       ///< 8-bit products added up; a multiply-add counts two
 };
 
 /// Instruction sets built into this binary that this CPU has, best first, "scalar" last.

@@ -66,6 +66,8 @@ run_tests build-asan -LE 'peer|slow|no-sanitizer'
 if [ $full = 1 ]; then
   say "slow tests (release)"
   run_tests build -L slow
+  say "golden values with g++ and clang++, -O0, -O2 and -O3 -march=native"
+  scripts/compiler_test.sh
   say "AArch64 (g++ and clang++, -O0 and -O3, emulated)"
   scripts/cross_test.sh --full || [ $? = 77 ]
   say "build (thread sanitizer)"

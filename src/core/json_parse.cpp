@@ -83,6 +83,11 @@ class Builder : public nlohmann::json_sax<nlohmann::json> {
 }  // namespace
 
 Json Json::parse(std::string_view text, std::string_view what) {
+  // The library takes a NUL for the end of the text and would not see what follows it.
+  if (const std::size_t at = text.find('\0'); at != std::string_view::npos) {
+    throw_usage(std::string(what) + " is not valid JSON: a NUL character at byte " +
+                std::to_string(at + 1));
+  }
   Builder builder;
   bool ok = false;
   try {

@@ -217,8 +217,6 @@ RecordOptions parse_prompts_line(std::string_view line, const RecordOptions& def
     throw_usage("longer than " + std::to_string(kPromptsLineBytesMax) + " bytes");
   }
   if (!is_utf8(line)) throw_usage("not valid UTF-8");
-  // The parser would take one for the end.
-  if (line.find('\0') != std::string_view::npos) throw_usage("not valid JSON: a NUL character");
   return LineReader(defaults).read(Json::parse(line, "the line"), defaults);
 }
 

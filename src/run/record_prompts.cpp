@@ -141,8 +141,10 @@ class PromptsRecorder {
   /// The context of the line before when it is of the same kind: empty again, it is like new.
   Context& context_for(const RecordOptions& options) {
     const std::uint32_t n_ctx = context_length(options.ctx);
-    const bool same = context_ && context_->n_ctx() == n_ctx && context_kv_ == options.kv &&
-                      context_chunk_ == options.engine.chunk;
+    const std::uint32_t rows =
+        chunk_rows(options.engine.chunk, engine_->model.model->spec(), n_ctx);
+    const bool same = context_ && context_->n_ctx() == n_ctx && context_->max_rows() == rows &&
+                      context_kv_ == options.kv;
     if (same) {
       context_->reset();
       return *context_;
@@ -262,7 +264,6 @@ class PromptsRecorder {
   std::map<std::uint32_t, std::uint32_t> lengths_;  ///< asked for, chosen
   std::unique_ptr<Context> context_;
   std::string context_kv_;
-  std::uint32_t context_chunk_ = 0;
 };
 
 }  // namespace

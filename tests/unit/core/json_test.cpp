@@ -52,7 +52,8 @@ TEST_CASE("broken JSON is a usage error that names the input") {
   const std::string deep = std::string(300, '[') + std::string(300, ']');
   for (const std::string& bad :
        {std::string("{"), std::string("{} x"), std::string("[1,]"), std::string(R"({"a":1,"a":2})"),
-        std::string("\"\xFF\""), deep, std::string(), std::string("NaN"), std::string("'a'")}) {
+        std::string("\"\xFF\""), deep, std::string(), std::string("NaN"), std::string("'a'"),
+        std::string("{}\0", 3), std::string("{}\0 x", 5), std::string("{\0}", 3)}) {
     CAPTURE(bad);
     try {
       Json::parse(bad, "the file x.json");

@@ -25,6 +25,9 @@ class Lines final : public PromptsObserver {
     if (after_line) after_line();
     return lines.size() < close_after;
   }
+  void on_progress(std::string_view, std::uint64_t, std::uint64_t, std::string_view) override {
+    ++n_progress;
+  }
   void on_run_started(std::int64_t, const std::string&) override {
     ++n_started;
     if (after_start) after_start();
@@ -32,7 +35,7 @@ class Lines final : public PromptsObserver {
 
   std::map<std::uint64_t, std::string> bad;
   std::vector<LineReport> lines;
-  std::uint64_t done_before = 0, n_started = 0, close_after = 1000000;
+  std::uint64_t done_before = 0, n_started = 0, n_progress = 0, close_after = 1000000;
   std::function<void()> after_line, after_start;
 };
 
@@ -103,6 +106,17 @@ TEST_CASE("each line has the bits of the same run alone, whatever ran before it"
   many.replay_options.selectors.clear();
   many.replay_options.all = true;
   CHECK(many.replay().verdict == Verdict::kReproduced);
+}
+
+TEST_CASE("a line without a chunk does not get the chunk of the line before it") {
+  const std::string text = R"("a prompt of many tokens, one pass or many", "n": 1)";
+  PromptsScene scene("{\"prompt\": " + text + ", \"chunk\": 1}\n{\"prompt\": " + text + "}\n");
+  Lines lines;
+  std::vector<std::uint64_t> passes;
+  lines.after_line = [&] { passes.push_back(std::exchange(lines.n_progress, 0)); };
+  CHECK(scene.run(lines).recorded == 2);
+  REQUIRE(passes.size() == 2);
+  CHECK(passes[0] > passes[1] + 20);  // each pass of the prompt is told
 }
 
 TEST_CASE("a run alone has no line, and its document says nothing of one") {

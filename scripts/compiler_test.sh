@@ -19,19 +19,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
-launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
-
-# quiet LOG COMMAND...: shows what the command said only when it fails.
-quiet() {
-  local log=$1
-  shift
-  if ! "$@" >"$log" 2>&1; then
-    echo "failed: $*" >&2
-    tail -n 60 "$log" >&2
-    return 1
-  fi
-}
+. scripts/build_steps.sh
 
 # configuration COMPILER NAME FLAG...: builds, checks, prints its line.
 configuration() {

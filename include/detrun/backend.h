@@ -164,6 +164,10 @@ struct RopeTableSpec {
 void make_rope_tables(const RopeTableSpec& spec, std::uint32_t n_positions, std::span<float> cos,
                       std::span<float> sin);
 
+/// The cores the calling thread may run on, ascending; counted from 0 where the system does not
+/// say.
+std::vector<std::uint32_t> allowed_cpus();
+
 struct CpuOptions {
   std::uint32_t n_threads = 0;  ///< 0: one per core this process may run on
   std::string isa;              ///< empty: DETRUN_CPU_ISA, or the best that passes its self-test

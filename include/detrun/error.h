@@ -29,6 +29,8 @@ class Error : public std::runtime_error {
       : std::runtime_error(message), kind_(kind), hint_(std::move(hint)) {}
   ExitCode kind() const { return kind_; }
   const std::string& hint() const { return hint_; }
+  /// Message and hint as one text, for places that show no hints of their own.
+  std::string with_hint() const { return hint_.empty() ? what() : what() + ("; " + hint_); }
 
  private:
   ExitCode kind_;

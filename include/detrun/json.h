@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,11 @@ class Json {
   Json(JsonObject value) : value_(std::move(value)) {}
   static Json array() { return Json(JsonArray{}); }
   static Json object() { return Json(JsonObject{}); }
+  /// The value, or null where there is none.
+  template <class T>
+  static Json or_null(const std::optional<T>& value) {
+    return value ? Json(*value) : Json();
+  }
   /// A string when the bytes are UTF-8, otherwise {"b64": "..."}.
   static Json bytes(std::string_view value);
 

@@ -194,7 +194,7 @@ std::string replay_to_junit(const ReplayReport& report);
 
 struct StressOptions {
   std::string model_path;
-  std::string prompt_source = "text", prompt;       ///< as in RecordOptions
+  std::string prompt;                               ///< bytes as given
   std::optional<std::vector<std::int32_t>> tokens;  ///< instead of a prompt
   std::uint64_t n = 16;                             ///< most tokens of a run
   std::uint64_t runs = 100;
@@ -216,6 +216,8 @@ struct StressConfig {
   std::string state, mode;
   bool operator==(const StressConfig&) const = default;
 };
+/// "avx2, 2 threads, chunk 64, fresh context, step".
+std::string describe(const StressConfig& config);
 
 /// One of the distinct outputs.
 struct StressOutput {

@@ -48,7 +48,11 @@ std::vector<std::uint32_t> allowed_cpus() {
       if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
     }
   }
-  if (cpus.empty()) cpus.resize(std::max(1u, std::thread::hardware_concurrency()));
+  if (cpus.empty()) {  // more cores than the set has room for
+    for (std::uint32_t cpu = 0; cpu < std::max(1u, std::thread::hardware_concurrency()); ++cpu) {
+      cpus.push_back(cpu);
+    }
+  }
   return cpus;
 }
 

@@ -12,9 +12,6 @@
 
 namespace detrun {
 
-/// The cores this process may run on.
-std::vector<std::uint32_t> allowed_cpus();
-
 /// The smallest index that any thread reported: the same answer whoever was first.
 class LeastIndex {
  public:

@@ -66,11 +66,6 @@ std::vector<std::uint32_t> split_numbers(const char* option, const std::optional
   return numbers;
 }
 
-std::string config_text(const StressConfig& config) {
-  return config.isa + ", " + counted(config.threads, "thread") + ", chunk " +
-         std::to_string(config.chunk) + ", " + config.state + " context, " + config.mode;
-}
-
 std::string report_text(const StressReport& report, std::uint64_t expect, Console& console) {
   const std::uint64_t n = report.outputs.size();
   const bool as_expected = n == expect;
@@ -82,7 +77,7 @@ std::string report_text(const StressReport& report, std::uint64_t expect, Consol
       (as_expected ? "" : ", expected " + std::to_string(expect)) + "\n";
   for (const StressOutput& output : report.outputs) {
     out += "  chain " + to_hex(output.chain) + "  " + counted(output.runs, "run") + ", first run " +
-           std::to_string(output.first_run) + " (" + config_text(output.config) + ")\n";
+           std::to_string(output.first_run) + " (" + describe(output.config) + ")\n";
     if (!output.difference.empty()) out += "    " + shown(output.difference) + "\n";
   }
   return out;
@@ -97,7 +92,6 @@ ExitCode run_stress(StressArguments& arguments, Session& session) {
   options.states = split_list("--state", arguments.states);
   options.modes = split_list("--mode", arguments.modes);
   Prompt prompt = read_prompt(arguments.prompt);
-  options.prompt_source = prompt.source;
   options.prompt = std::move(prompt.bytes);
   options.tokens = std::move(prompt.tokens);
 

@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <thread>
 
 namespace detrun {
 
@@ -22,18 +21,6 @@ std::vector<CoreShare> share_cores(const std::vector<std::uint32_t>& cpus, std::
     next += shares[i].threads;
   }
   return shares;
-}
-
-std::vector<std::uint32_t> usable_cpus() {
-  std::vector<std::uint32_t> cpus;
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) {
-    for (std::uint32_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
-    }
-  }
-  return cpus;
 }
 
 void keep_on_cpus(const std::vector<std::uint32_t>& cpus) {

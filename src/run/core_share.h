@@ -17,8 +17,6 @@ struct CoreShare {
 std::vector<CoreShare> share_cores(const std::vector<std::uint32_t>& cpus, std::uint32_t threads,
                                    std::uint32_t jobs);
 
-/// The cores the calling thread may run on, ascending; empty when the system does not say.
-std::vector<std::uint32_t> usable_cpus();
 /// Keeps the calling thread, and threads it starts from now on, on these cores. Empty: nothing
 /// happens. A system that refuses costs speed only.
 void keep_on_cpus(const std::vector<std::uint32_t>& cpus);

@@ -12,10 +12,6 @@ namespace {
 /// Models kept at once: enough for runs that alternate, few enough for memory.
 constexpr std::size_t kModelsMax = 3;
 
-std::string with_hint(const Error& error) {
-  return error.hint().empty() ? error.what() : std::string(error.what()) + "; " + error.hint();
-}
-
 }  // namespace
 
 ModelCache::Entry* ModelCache::find_entry(const std::string& path,
@@ -66,7 +62,7 @@ ModelCache::Lookup ModelCache::find(const std::string& path,
     entry->model->file->check_unchanged();
   } catch (const Error& error) {
     if (error.kind() != ExitCode::kUsage) throw;
-    return {nullptr, "the model cannot be used: " + with_hint(error)};
+    return {nullptr, "the model cannot be used: " + error.with_hint()};
   }
   return {entry->model, {}};
 }

@@ -12,11 +12,6 @@
 namespace detrun {
 namespace {
 
-template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(std::int64_t{static_cast<std::int64_t>(*value)}) : Json();
-}
-
 Json replay_run_to_json(const ReplayRun& run) {
   Json out = Json::object();
   out.set("id", run.id.empty() ? Json() : Json::bytes(run.id));
@@ -25,20 +20,20 @@ Json replay_run_to_json(const ReplayRun& run) {
   out.set("mode", run.mode.empty() ? Json() : Json(run.mode));
   out.set("complete", run.complete);
   out.set("steps_checked", run.steps_checked);
-  out.set("first_logits_difference", or_null(run.first_logits_difference));
-  out.set("first_token_difference", or_null(run.first_token_difference));
-  out.set("recorded_token", or_null(run.recorded_token));
-  out.set("replayed_token", or_null(run.replayed_token));
+  out.set("first_logits_difference", Json::or_null(run.first_logits_difference));
+  out.set("first_token_difference", Json::or_null(run.first_token_difference));
+  out.set("recorded_token", Json::or_null(run.recorded_token));
+  out.set("replayed_token", Json::or_null(run.replayed_token));
   out.set("recorded_piece", run.recorded_token ? Json::bytes(run.recorded_piece) : Json());
   out.set("replayed_piece", run.replayed_token ? Json::bytes(run.replayed_piece) : Json());
-  out.set("position", or_null(run.position));
+  out.set("position", Json::or_null(run.position));
   out.set("reason", Json::bytes(run.reason));
   return out;
 }
 
 Json broken_to_json(const BrokenEntry& broken) {
   Json out = Json::object();
-  out.set("entry", or_null(broken.entry));
+  out.set("entry", Json::or_null(broken.entry));
   out.set("id", broken.id.empty() ? Json() : Json::bytes(broken.id));
   out.set("field", Json::bytes(broken.field));
   out.set("why", Json::bytes(broken.why));

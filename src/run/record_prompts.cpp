@@ -19,10 +19,6 @@ namespace {
 /// How often a line that another process records is asked for.
 constexpr std::chrono::milliseconds kPatience{100};
 
-std::string with_hint(const Error& error) {
-  return error.hint().empty() ? error.what() : std::string(error.what()) + "; " + error.hint();
-}
-
 /// Shows the progress of all lines in the place of that of one.
 class LineObserver final : public Observer {
  public:
@@ -91,7 +87,7 @@ class PromptsRecorder {
       throw_usage("line " + std::to_string(line) + " of the prompts file: " + error.what(),
                   "nothing was recorded; without --strict the other lines are");
     }
-    bad_.emplace(line, with_hint(error));
+    bad_.emplace(line, error.with_hint());
   }
 
   /// Lines that say what to run.
@@ -221,13 +217,13 @@ class PromptsRecorder {
   void give_up_on_line(const PromptsFile::Line& line, const Error& error) {
     if (error.kind() == ExitCode::kUsage) {
       ++report_.bad;
-      observer_.on_bad_line({line.number, with_hint(error)});
+      observer_.on_bad_line({line.number, error.with_hint()});
       return;
     }
     ++report_.failed;
     LineReport result;
     result.line = line.number;
-    result.error = with_hint(error);
+    result.error = error.with_hint();
     if (!observer_.on_line(result)) report_.closed = true;
   }
 

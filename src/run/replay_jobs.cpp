@@ -39,8 +39,7 @@ ReplayRun replay_guarded(const ReplayScope& scope, const RunRef& ref) {
   try {
     return replay_one(scope, ref);
   } catch (const Error& error) {
-    const std::string reason =
-        error.hint().empty() ? error.what() : std::string(error.what()) + "; " + error.hint();
+    const std::string reason = error.with_hint();
     switch (error.kind()) {
       case ExitCode::kTampered:
         return failed(ref, Verdict::kTampered, reason);
@@ -278,7 +277,7 @@ std::vector<std::optional<ReplayRun>> replay_runs(const ReplayOptions& options,
     replay_in_turn(options, list, runs.size(), ledger, cancel, observer);
   } else {
     Jobs jobs(options, list, ledger, cancel);
-    jobs.start(share_cores(usable_cpus(), options.engine.threads, n_jobs));
+    jobs.start(share_cores(allowed_cpus(), options.engine.threads, n_jobs));
     jobs.wait([&] { observer.on_progress("replaying", list.n_done(), runs.size(), "runs"); });
   }
   return list.take_results();

@@ -60,11 +60,6 @@ StressOptions with_defaults(StressOptions options, std::uint32_t n_ctx) {
   return options;
 }
 
-std::string describe(const StressConfig& config) {
-  return config.isa + ", " + std::to_string(config.threads) + " threads, chunk " +
-         std::to_string(config.chunk) + ", " + config.state + " context, " + config.mode;
-}
-
 /// A backend for every (instruction set, threads) and one set of weights for every instruction
 /// set, both made when first used: weights are plain memory that all backends of one set read.
 class Machines {
@@ -254,12 +249,13 @@ Json config_to_json(const StressConfig& config) {
   return out;
 }
 
-template <class T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
-}
-
 }  // namespace
+
+std::string describe(const StressConfig& config) {
+  return config.isa + ", " + std::to_string(config.threads) +
+         (config.threads == 1 ? " thread" : " threads") + ", chunk " +
+         std::to_string(config.chunk) + ", " + config.state + " context, " + config.mode;
+}
 
 std::vector<StressConfig> stress_plan(const StressOptions& options) {
   std::vector<StressConfig> plan;
@@ -325,8 +321,8 @@ Json stress_to_json(const StressReport& report) {
     one.set("runs", output.runs);
     one.set("first_run", output.first_run);
     one.set("config", config_to_json(output.config));
-    one.set("first_logits_difference", or_null(output.first_logits_difference));
-    one.set("first_token_difference", or_null(output.first_token_difference));
+    one.set("first_logits_difference", Json::or_null(output.first_logits_difference));
+    one.set("first_token_difference", Json::or_null(output.first_token_difference));
     one.set("difference", output.difference);
     outputs.push_back(std::move(one));
   }

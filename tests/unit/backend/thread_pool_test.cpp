@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+#include "detrun/backend.h"
 #include "detrun/error.h"
 #include "fp_control_support.h"
 

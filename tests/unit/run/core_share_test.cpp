@@ -6,6 +6,8 @@
 #include <set>
 #include <thread>
 
+#include "detrun/backend.h"
+
 namespace detrun {
 namespace {
 
@@ -44,20 +46,20 @@ TEST_CASE("more threads than cores are not pinned") {
 }
 
 TEST_CASE("a thread keeps to its cores and takes no other thread with it") {
-  const std::vector<std::uint32_t> all = usable_cpus();
+  const std::vector<std::uint32_t> all = allowed_cpus();
   REQUIRE_FALSE(all.empty());
   std::vector<std::uint32_t> there, inherited;
   std::thread thread([&] {
     keep_on_cpus({all.back()});
-    there = usable_cpus();
-    std::thread([&] { inherited = usable_cpus(); }).join();
+    there = allowed_cpus();
+    std::thread([&] { inherited = allowed_cpus(); }).join();
   });
   thread.join();
   CHECK(there == std::vector<std::uint32_t>{all.back()});
   CHECK(inherited == there);
-  CHECK(usable_cpus() == all);
+  CHECK(allowed_cpus() == all);
   keep_on_cpus({});
-  CHECK(usable_cpus() == all);
+  CHECK(allowed_cpus() == all);
 }
 
 }  // namespace

@@ -17,6 +17,9 @@
 namespace detrun {
 namespace {
 
+/// The smallest part that is let go.
+constexpr std::size_t kReleaseFrom = std::size_t{256} << 10;
+
 /// strerror() follows the locale, this does not.
 std::string reason(int error) {
   const char* text = strerrordesc_np(error);
@@ -146,7 +149,9 @@ void FileBytes::release(std::span<const std::byte> part) const {
   // The last page of the file may be cut short: it belongs to whoever has the last byte.
   const std::size_t last = first + part.size();
   const std::size_t end = last == all.size() ? last : last / page * page;
-  if (begin < end) ::madvise(all.data() + begin, end - begin, MADV_DONTNEED);  // only a wish
+  // Every core must hear of it, which costs more than little memory is worth.
+  if (end < begin + kReleaseFrom) return;
+  ::madvise(all.data() + begin, end - begin, MADV_DONTNEED);  // only a wish
 }
 
 void FileBytes::check_unchanged() const {

@@ -30,7 +30,10 @@ std::optional<Blob> blob_of_hex(std::string_view hex) {
 
 }  // namespace
 
-LateFacts::LateFacts(const ModelFile& model) : file_(model), model_digest_(model) {
+LateFacts::LateFacts(const ModelFile& model) : file_(model), model_digest_(model) {}
+
+void LateFacts::start_host() {
+  if (host_ || host_facts_.valid()) return;
   host_facts_ = start_thread([] { return std::async(std::launch::async, find_host); });
 }
 
@@ -45,7 +48,8 @@ LateFacts::Host LateFacts::find_host() {
 bool LateFacts::model_ready() const { return digest_ || model_digest_.ready(); }
 
 bool LateFacts::host_ready() const {
-  return host_ || host_facts_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+  return host_ || (host_facts_.valid() &&
+                   host_facts_.wait_for(std::chrono::seconds(0)) == std::future_status::ready);
 }
 
 /// Nothing may have written to the file before its digest stands in a run.
@@ -60,6 +64,7 @@ const FieldMap& LateFacts::model(Observer& observer) {
 
 const FieldMap& LateFacts::host() {
   if (!host_) {
+    start_host();
     const Host found = host_facts_.get();
     host_.emplace().emplace(field::stack_objects, found.objects);
     if (const auto blob = blob_of_hex(found.program_sha256)) {

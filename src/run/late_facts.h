@@ -16,15 +16,18 @@ namespace detrun {
 
 class LateFacts {
  public:
-  /// Starts at once. `model` outlives the object.
+  /// Starts with the model. `model` outlives the object.
   explicit LateFacts(const ModelFile& model);
 
+  /// Starts with the rest, unless that is under way: when the first token is out, because the
+  /// program and its objects are tens of megabytes. Error kInternal when no thread can be started.
+  void start_host();
   bool model_ready() const;
   bool host_ready() const;
   /// Fields about the model; waits. Error kUsage when its file changed before its digest was known:
   /// the digest is then never given.
   const FieldMap& model(Observer& observer);
-  /// Fields about the program and its objects; waits.
+  /// Fields about the program and its objects; starts with them if nobody did, and waits.
   const FieldMap& host();
 
  private:
@@ -45,6 +48,8 @@ class LateFields {
  public:
   explicit LateFields(LateFacts& facts) : facts_(facts) {}
 
+  /// To be called with the first token: what nobody needed before may begin.
+  void start_rest() { facts_.start_host(); }
   /// Fields that became known since the last call; does not wait. Throws LateFacts' Error once.
   FieldMap take_ready();
   /// Waits for all fields not yet taken. Errors as above.

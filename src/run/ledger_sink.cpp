@@ -20,15 +20,35 @@ constexpr std::size_t kBatchSteps = 256;
 
 }  // namespace
 
-LedgerSink::LedgerSink(const Ledger& ledger, std::unique_ptr<RunWriter> writer)
-    : ledger_(ledger), writer_(std::move(writer)) {
+LedgerSink::LedgerSink(const Ledger& ledger, Enter enter)
+    : ledger_(ledger), enter_(std::move(enter)) {
   queued_steps_.reserve(kBatchSteps);
 }
 
-void LedgerSink::start(Observer& observer) {
-  thread_ = start_thread([this] { return std::thread([this] { write_loop(); }); });
-  observer.on_run_started(writer_->number(), writer_->id());
+LedgerSink::LedgerSink(const Ledger& ledger, std::unique_ptr<RunWriter> writer)
+    : LedgerSink(ledger, Enter()) {
+  writer_ = std::move(writer);
 }
+
+void LedgerSink::start() {
+  entering_ = writer_ == nullptr;
+  try {
+    thread_ = start_thread([this] { return std::thread([this] { write_loop(); }); });
+  } catch (...) {
+    entering_ = false;
+    throw;
+  }
+}
+
+/// Without a writer thread this one enters the run.
+bool LedgerSink::entered() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return !entering_; });
+  if (writer_ == nullptr && !error_) enter(lock);
+  return writer_ != nullptr;
+}
+
+std::optional<RunRef> LedgerSink::ref() const { return RunRef{writer_->number(), writer_->id()}; }
 
 LedgerSink::~LedgerSink() {
   {
@@ -44,9 +64,9 @@ void LedgerSink::throw_if_failed() {
 }
 
 void LedgerSink::add_fields(const FieldMap& fields) {
-  if (fields.empty()) return;
   const std::lock_guard lock(mutex_);
   throw_if_failed();
+  if (fields.empty()) return;
   queued_fields_.insert(fields.begin(), fields.end());
   wake_.notify_all();
 }
@@ -62,17 +82,41 @@ void LedgerSink::flush() {
   std::unique_lock lock(mutex_);
   hurry_ = true;
   wake_.notify_all();
-  idle_.wait(lock, [&] { return error_ || (nothing_queued() && !writing_); });
+  idle_.wait(lock, [&] { return error_ || (nothing_queued() && !writing_ && !entering_); });
   hurry_ = false;
   throw_if_failed();
 }
 
+/// Not under the lock that is given: steps may be queued meanwhile.
+void LedgerSink::enter(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  std::unique_ptr<RunWriter> writer;
+  std::exception_ptr failure;
+  try {
+    writer = enter_();
+    DETRUN_CHECK(writer != nullptr);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  lock.lock();
+  writer_ = std::move(writer);
+  error_ = failure;
+  entering_ = false;
+  idle_.notify_all();
+}
+
 void LedgerSink::write_loop() {
+  std::unique_lock lock(mutex_);
+  if (entering_) enter(lock);
+  if (error_) return;
+  write_batches(lock);
+}
+
+void LedgerSink::write_batches(std::unique_lock<std::mutex>& lock) {
   // The two vectors change places with each batch, so that queueing a step allocates nothing but
   // its piece.
   std::vector<StepRecord> steps;
   FieldMap fields;
-  std::unique_lock lock(mutex_);
   steps.reserve(queued_steps_.capacity());
   for (;;) {
     wake_.wait(lock, [&] { return stopping_ || !nothing_queued(); });
@@ -112,6 +156,7 @@ std::optional<Sha256Digest> LedgerSink::finish(const FieldMap& end_fields) {
   }
   wake_.notify_all();
   if (thread_.joinable()) thread_.join();
+  entered();
   throw_if_failed();
   commit(queued_fields_, queued_steps_);  // empty unless the thread could not be started
   return writer_->finish(end_fields);

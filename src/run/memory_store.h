@@ -10,7 +10,9 @@ class MemoryStore final : public RunStore {
   /// Adds an id (UUIDv7) to the fields.
   explicit MemoryStore(FieldMap start_fields);
 
-  void start(Observer&) override {}
+  void start() override {}
+  bool entered() override { return true; }
+  std::optional<RunRef> ref() const override { return std::nullopt; }
   void add_fields(const FieldMap& fields) override;
   void add_step(const StepRecord& step) override;
   void flush() override {}

@@ -60,25 +60,41 @@ void check_record_options(const RecordOptions& options) {
   check_tags(options);
 }
 
-RecordEngine::RecordEngine(const RecordOptions& options) {
+RecordEngine::RecordEngine(const RecordOptions& options,
+                           const std::function<void()>& before_weights) {
   const Clock::time_point started = Clock::now();
-  model.file = ModelFile::open(options.model_path);
-  late = std::make_unique<LateFacts>(*model.file);
-  backend = open_backend(options.engine);
+  try {
+    model.file = ModelFile::open(options.model_path);
+    late = std::make_unique<LateFacts>(*model.file);
+    backend = open_backend(options.engine);
+  } catch (const Error&) {
+    before_weights();
+    throw;
+  }
+  before_weights();
   model.bind(*backend);
   load_s = seconds_since(started);
 }
 
+void RecordSteps::open() {
+  if (!store_.entered()) store_.flush();  // throws why
+  if (const std::optional<RunRef> run = store_.ref())
+    observer_.on_run_started(run->number, run->id);
+  observer_.on_prompt(prompt_);
+}
+
 bool RecordSteps::on_step(const StepRecord& step) {
-  if (n_steps_ == 0) first_step_at_ = Clock::now();
+  if (n_steps_ == 0) {
+    prompt_done_at_ = Clock::now();
+    open();
+    opened_at_ = Clock::now();
+  }
   ++n_steps_;
   store_.add_fields(late_.take_ready());
   store_.add_step(step);
-  return step.piece.empty() || observer_.on_text(step.piece);
-}
-
-Clock::time_point RecordSteps::first_step_at() const {
-  return n_steps_ == 0 ? Clock::now() : first_step_at_;
+  const bool go_on = step.piece.empty() || observer_.on_text(step.piece);
+  if (n_steps_ == 1) late_.start_rest();
+  return go_on;
 }
 
 RecordReport Recording::run(Context& context, const LoadedModel& model,
@@ -86,8 +102,7 @@ RecordReport Recording::run(Context& context, const LoadedModel& model,
   RecordReport report;
   report.prompt_tokens = request.prompt_tokens.size();
   try {
-    store_.start(observer_);
-    observer_.on_prompt(model.tokenizer->decode(request.prompt_tokens));
+    store_.start();
     run_to_end(context, model, request, cancel, report);
   } catch (const Error& error) {
     seal_failed(error.what());
@@ -96,7 +111,6 @@ RecordReport Recording::run(Context& context, const LoadedModel& model,
     seal_failed(error.what());
     throw_internal(error.what());
   }
-  report.steps = steps_.n_steps();
   report.run = store_.result();
   return report;
 }
@@ -104,13 +118,16 @@ RecordReport Recording::run(Context& context, const LoadedModel& model,
 void Recording::run_to_end(Context& context, const LoadedModel& model,
                            const GenerateRequest& request, const std::atomic<bool>& cancel,
                            RecordReport& report) {
+  RecordSteps steps(store_, late_, observer_, model.tokenizer->decode(request.prompt_tokens));
   const StopReason reason = generate(context, *model.model, *model.tokenizer, request, cancel,
-                                     steps_, [&](std::uint64_t done, std::uint64_t total) {
+                                     steps, [&](std::uint64_t done, std::uint64_t total) {
                                        store_.add_fields(late_.take_ready());
                                        observer_.on_progress("prefill", done, total, "tokens");
                                      });
-  report.prefill_s = std::chrono::duration<double>(steps_.first_step_at() - started_).count();
-  report.decode_s = seconds_since(steps_.first_step_at());
+  if (steps.n_steps() == 0) steps.open();
+  report.steps = steps.n_steps();
+  report.prefill_s = std::chrono::duration<double>(steps.prompt_done_at() - started_).count();
+  report.decode_s = seconds_since(steps.opened_at());
   report.stop_reason = stop_reason_name(reason);
   const bool whole =
       reason == StopReason::kEnd || reason == StopReason::kLength || reason == StopReason::kContext;
@@ -135,8 +152,10 @@ std::optional<Sha256Digest> Recording::seal(const std::string& status,
   return store_.finish(end);
 }
 
-/// Where even that is impossible (disk full) the run stays open and counts as interrupted.
+/// Where even that is impossible (disk full) the run stays open and counts as interrupted. A run
+/// that never stood in the store has nothing to seal.
 void Recording::seal_failed(const std::string& message) {
+  if (!store_.entered()) return;
   try {
     seal("failed", "error", message);
     sealed_ = true;

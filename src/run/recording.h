@@ -4,8 +4,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 
 #include "detrun/engine.h"
 #include "detrun/run.h"
@@ -22,7 +25,9 @@ void check_record_options(const RecordOptions& options);
 /// The model of a command, loaded once, with its digests on their way. Members in order of
 /// construction: what comes later uses what comes before.
 struct RecordEngine {
-  explicit RecordEngine(const RecordOptions& options);
+  /// `before_weights` is called when all else is there, or went wrong: what it throws comes first.
+  explicit RecordEngine(
+      const RecordOptions& options, const std::function<void()>& before_weights = [] {});
 
   std::unique_ptr<Backend> backend;
   LoadedModel model;
@@ -30,24 +35,34 @@ struct RecordEngine {
   double load_s = 0;
 };
 
-/// Stores and shows each step.
+/// Stores and shows each step. Nothing is shown before the run stands in the store.
 class RecordSteps final : public StepSink {
  public:
-  RecordSteps(RunStore& store, LateFields& late, Observer& observer)
-      : store_(store), late_(late), observer_(observer) {}
+  using Clock = std::chrono::steady_clock;
+
+  /// `prompt`: its bytes as the model sees them.
+  RecordSteps(RunStore& store, LateFields& late, Observer& observer, std::string prompt)
+      : store_(store), late_(late), observer_(observer), prompt_(std::move(prompt)) {}
 
   bool on_step(const StepRecord& step) override;
+  /// The first step calls it, or whoever sees a run end without one: waits until the run stands in
+  /// the store, then shows its number and the prompt.
+  void open();
 
   std::uint64_t n_steps() const { return n_steps_; }
-  /// When the prompt was done: the first step, or now.
-  std::chrono::steady_clock::time_point first_step_at() const;
+  /// When the prompt was done, and when its first step could be shown: then, or now.
+  Clock::time_point prompt_done_at() const {
+    return n_steps_ == 0 ? Clock::now() : prompt_done_at_;
+  }
+  Clock::time_point opened_at() const { return n_steps_ == 0 ? Clock::now() : opened_at_; }
 
  private:
   RunStore& store_;
   LateFields& late_;
   Observer& observer_;
+  std::string prompt_;
   std::uint64_t n_steps_ = 0;
-  std::chrono::steady_clock::time_point first_step_at_;
+  Clock::time_point prompt_done_at_, opened_at_;
 };
 
 class Recording {
@@ -56,7 +71,7 @@ class Recording {
       : Recording(store, LateFields(late), observer) {}
   /// `late`: what the run's entry does not hold yet.
   Recording(RunStore& store, const LateFields& late, Observer& observer)
-      : store_(store), late_(late), observer_(observer), steps_(store, late_, observer) {}
+      : store_(store), late_(late), observer_(observer) {}
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
@@ -78,7 +93,6 @@ class Recording {
   RunStore& store_;
   LateFields late_;
   Observer& observer_;
-  RecordSteps steps_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   bool sealed_ = false;
 };

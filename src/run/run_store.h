@@ -13,9 +13,14 @@ namespace detrun {
 class RunStore {
  public:
   virtual ~RunStore() = default;
-  /// To be called first: starts what stores beside this thread and tells the observer the run's
-  /// number and id where it has them. When it throws, `finish` still works.
-  virtual void start(Observer& observer) = 0;
+  /// To be called first: starts what stores beside this thread. When it throws, `finish` still
+  /// works.
+  virtual void start() = 0;
+  /// Waits until the run stands in the store. False: it could not be entered, so that nothing of
+  /// it can be sealed; the next call below throws why.
+  virtual bool entered() = 0;
+  /// The run's number and id; nothing where runs have no number. After `entered`.
+  virtual std::optional<RunRef> ref() const = 0;
   /// Facts known late.
   virtual void add_fields(const FieldMap& fields) = 0;
   virtual void add_step(const StepRecord& step) = 0;

@@ -80,8 +80,11 @@ TEST_CASE("released pages leave the memory of the process and come back with the
   CHECK(resident_after(kPage, 100 * kPage) == 201 * 4);
   // Of a page that is only partly of it others may have need.
   CHECK(resident_after(1, 100 * kPage) == 202 * 4);
-  CHECK(resident_after(300 * kPage - 1, 101) == 300 * 4);
-  CHECK(resident_after(300 * kPage, 99) == 301 * 4);
+  CHECK(resident_after(200 * kPage - 1, 100 * kPage + 101) == 200 * 4);
+  CHECK(resident_after(200 * kPage - 1, 100 * kPage + 100) == 201 * 4);
+  // What is small is not worth the call.
+  CHECK(resident_after(0, 64 * kPage) == 237 * 4);
+  CHECK(resident_after(0, 64 * kPage - 1) == 301 * 4);
   CHECK(resident_after(7, 0) == 301 * 4);
   CHECK((text_of(file) == content));
 }

@@ -110,9 +110,8 @@ bool within(std::chrono::milliseconds limit, F&& condition) {
 TEST_CASE("all steps arrive in order, in far fewer batches than steps") {
   Written written;
   const NoLedger ledger;
-  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
-  sink.start(nobody);
+  sink.start();
   for (std::uint64_t i = 0; i < 5000; ++i) sink.add_step(step(i));
   FieldMap end;
   end.emplace(field::status, "finished");
@@ -123,12 +122,71 @@ TEST_CASE("all steps arrive in order, in far fewer batches than steps") {
   CHECK(written.end.count(field::status) == 1);
 }
 
+TEST_CASE("a run is entered beside the caller, and steps queued meanwhile follow its entry") {
+  Written written;
+  const NoLedger ledger;
+  std::atomic<bool> let_in = false;
+  LedgerSink sink(ledger, [&] {
+    while (!let_in) std::this_thread::sleep_for(1ms);
+    return std::make_unique<FakeWriter>(written);
+  });
+  sink.start();  // returns, though nobody is let in
+  for (std::uint64_t i = 0; i < 3; ++i) sink.add_step(step(i));
+  CHECK(written.n_steps() == 0);
+  let_in = true;
+  CHECK(sink.entered());
+  REQUIRE(sink.ref().has_value());
+  CHECK(sink.ref()->number == 1);
+  sink.flush();
+  CHECK(written.n_steps() == 3);
+}
+
+TEST_CASE("flush waits for the entry of a run without steps") {
+  Written written;
+  const NoLedger ledger;
+  std::atomic<bool> in = false;
+  LedgerSink sink(ledger, [&] {
+    std::this_thread::sleep_for(20ms);
+    in = true;
+    return std::make_unique<FakeWriter>(written);
+  });
+  sink.start();
+  sink.flush();
+  CHECK(in);
+}
+
+TEST_CASE("a run that cannot be entered says so at every call, and nothing is sealed") {
+  const NoLedger ledger;
+  LedgerSink sink(
+      ledger, []() -> std::unique_ptr<RunWriter> { throw Error(ExitCode::kInternal, "no room"); });
+  sink.start();
+  CHECK_FALSE(sink.entered());
+  CHECK(thrown_by([&] { sink.add_step(step(0)); }).message == "no room");
+  CHECK(thrown_by([&] { sink.add_fields({}); }).message == "no room");
+  CHECK(thrown_by([&] { sink.flush(); }).message == "no room");
+  CHECK(thrown_by([&] { sink.finish({}); }).message == "no room");
+}
+
+TEST_CASE("without a writer thread the run is entered by the caller, once") {
+  Written written;
+  const NoLedger ledger;
+  int entries = 0;
+  LedgerSink sink(ledger, [&] {
+    ++entries;
+    return std::make_unique<FakeWriter>(written);
+  });
+  sink.add_step(step(0));
+  sink.finish({});
+  CHECK(entries == 1);
+  CHECK(written.n_steps() == 1);
+  CHECK(written.finished);
+}
+
 TEST_CASE("a lone step is committed soon, without another one or an end") {
   Written written;
   const NoLedger ledger;
-  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
-  sink.start(nobody);
+  sink.start();
   sink.add_step(step(0));
   CHECK(within(2000ms, [&] { return written.n_steps() == 1; }));
 }
@@ -136,9 +194,8 @@ TEST_CASE("a lone step is committed soon, without another one or an end") {
 TEST_CASE("every batch comes in a vector with room, so that queueing does not allocate") {
   Written written;
   const NoLedger ledger;
-  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
-  sink.start(nobody);
+  sink.start();
   for (std::uint64_t i = 0; i < 5; ++i) {
     sink.add_step(step(i));
     sink.flush();
@@ -164,9 +221,8 @@ TEST_CASE("a sink whose thread never started commits everything at the end") {
 TEST_CASE("a fact known late is committed at once, after the steps before it") {
   Written written;
   const NoLedger ledger;
-  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
-  sink.start(nobody);
+  sink.start();
   sink.add_step(step(0));
   FieldMap late;
   late.emplace(field::model_sha256, Blob{"x"});
@@ -179,9 +235,8 @@ TEST_CASE("a fact known late is committed at once, after the steps before it") {
 TEST_CASE("an error of the writer surfaces at a later step, at flush and at the end") {
   Written written;
   const NoLedger ledger;
-  Observer nobody;
   LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
-  sink.start(nobody);
+  sink.start();
   sink.add_step(step(0));
   sink.flush();
   written.fail = true;
@@ -200,10 +255,9 @@ TEST_CASE("an error of the writer surfaces at a later step, at flush and at the 
 TEST_CASE("a sink that is dropped commits what it has and seals nothing") {
   Written written;
   const NoLedger ledger;
-  Observer nobody;
   {
     LedgerSink sink(ledger, std::make_unique<FakeWriter>(written));
-    sink.start(nobody);
+    sink.start();
     sink.add_step(step(0));
     sink.add_step(step(1));
   }

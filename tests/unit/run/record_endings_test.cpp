@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -15,6 +16,8 @@
 #include "detrun/backend.h"
 #include "detrun/digest.h"
 #include "detrun/text.h"
+#include "run/ledger_sink.h"
+#include "run/recording.h"
 #include "tests/unit/run/scene.h"
 
 namespace detrun {
@@ -155,11 +158,21 @@ TEST_CASE("a failure between a run's entry and its first step is sealed as faile
 
 TEST_CASE("a model that changed before its digest was known leaves no digest in the failed run") {
   Scene scene;
-  scene.observer.on_begin = [&](std::string_view what) {
-    if (what == "prompt") std::filesystem::last_write_time(scene.options.model_path, {});
-  };
-  const Thrown error = thrown_by([&] { scene.record(); });
-  CHECK(error.says("changed while in use"));
+  {
+    const std::unique_ptr<Ledger> ledger = Ledger::open_for_recording(scene.options.ledger_path);
+    const RecordEngine engine(scene.options);
+    std::filesystem::last_write_time(scene.options.model_path, {});  // nobody took the digest yet
+    const Model& model = *engine.model.model;
+    const std::unique_ptr<Context> context =
+        open_context(model, *engine.backend, 8, KvType::kF32, 0);
+    LedgerSink sink(*ledger, ledger->begin_run({}));
+    Recording recording(sink, *engine.late, scene.observer);
+    const std::atomic<bool> cancel = false;
+    const Thrown error = thrown_by([&] {
+      recording.run(*context, engine.model, {{3}, 4}, cancel);
+    });
+    CHECK(error.says("changed while in use"));
+  }
   const RunRecord run = scene.read(1);
   CHECK(run.sealed);
   CHECK(field_text(run.fields, field::status) == "failed");

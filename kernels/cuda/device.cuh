@@ -51,6 +51,11 @@ DETRUN_DEVICE std::uint16_t float_to_half(float value) {
   return __half_as_ushort(__float2half_rn(value));
 }
 DETRUN_DEVICE int dp4a(int a, int b, int c) { return __dp4a(a, b, c); }
+// Four of the eight bytes of `low` and `high`: half byte i of the selector's lower 16 bits, at most
+// 7, is the number of byte i of the result.
+DETRUN_DEVICE unsigned pick_bytes(unsigned low, unsigned high, unsigned selector) {
+  return __byte_perm(low, high, selector);
+}
 
 DETRUN_DEVICE float shuffle_xor(float value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
@@ -62,6 +67,8 @@ DETRUN_DEVICE unsigned shuffle_xor(unsigned value, int mask) {
   return __shfl_xor_sync(0xffffffffu, value, mask);
 }
 DETRUN_DEVICE void sync_block() { __syncthreads(); }
+// All lanes meet. Loads written before it are begun before it: it keeps a batch of them together.
+DETRUN_DEVICE void sync_warp() { __syncwarp(); }
 
 struct alignas(8) Int2 {
   int x, y;

@@ -35,25 +35,18 @@ cudaError_t embed_bf16(const std::uint16_t* matrix, const int* tokens, unsigned 
   return cudaGetLastError();
 }
 
-cudaError_t embed_q8_0(PlanesQ8_0 matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
-                       float* out, cudaStream_t stream) {
-  detrun_embed_q8_0<<<embedding_blocks(n_tokens, n_cols), kRowThreads, 0, stream>>>(
+template <class Type>
+cudaError_t embed_quant(Planes matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
+                        float* out, cudaStream_t stream) {
+  detrun_embed_quant<Type><<<embedding_blocks(n_tokens, n_cols), kRowThreads, 0, stream>>>(
       matrix, tokens, n_tokens, n_cols, out);
   return cudaGetLastError();
 }
 
-cudaError_t embed_q4_k(PlanesQ4K matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
-                       float* out, cudaStream_t stream) {
-  detrun_embed_q4_k<<<embedding_blocks(n_tokens, n_cols), kRowThreads, 0, stream>>>(
-      matrix, tokens, n_tokens, n_cols, out);
-  return cudaGetLastError();
-}
-
-cudaError_t embed_q6_k(PlanesQ6K matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
-                       float* out, cudaStream_t stream) {
-  detrun_embed_q6_k<<<embedding_blocks(n_tokens, n_cols), kRowThreads, 0, stream>>>(
-      matrix, tokens, n_tokens, n_cols, out);
-  return cudaGetLastError();
-}
+#define DETRUN_INSTANCE(name)                                                                   \
+  template cudaError_t embed_quant<kernels::Type##name>(Planes, const int*, unsigned, unsigned, \
+                                                        float*, cudaStream_t);
+DETRUN_QUANT_TYPES(DETRUN_INSTANCE)
+#undef DETRUN_INSTANCE
 
 }  // namespace detrun::cuda

@@ -51,6 +51,7 @@ enum class Collective : std::uint32_t {
   kFloat,
   kInt,
   kUnsigned,
+  kNothing,
   kMmaM8n8k16,
   kMmaM16n8k16,
   kMmaM16n8k32
@@ -159,6 +160,15 @@ DETRUN_DEVICE int dp4a(int a, int b, int c) {
   }
   return c;
 }
+DETRUN_DEVICE unsigned pick_bytes(unsigned low, unsigned high, unsigned selector) {
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) {
+    const unsigned number = selector >> (4 * i) & 15;
+    if (number > 7) emulation::fail("a byte picked beyond the eighth");
+    result |= ((number < 4 ? low : high) >> (8 * (number % 4)) & 0xffu) << (8 * i);
+  }
+  return result;
+}
 
 // The line of the caller tells collectives apart that lanes reach in different branches.
 DETRUN_DEVICE float shuffle_xor(float value, int mask, int line = __builtin_LINE()) {
@@ -174,6 +184,10 @@ DETRUN_DEVICE int shuffle_xor(int value, int mask, int line = __builtin_LINE()) 
 DETRUN_DEVICE unsigned shuffle_xor(unsigned value, int mask, int line = __builtin_LINE()) {
   const auto& all = emulation::exchange(&value, 1, emulation::Collective::kUnsigned, mask, line);
   return all.words[(emulation::lane() ^ mask) & 31][0];
+}
+DETRUN_DEVICE void sync_warp(int line = __builtin_LINE()) {
+  const std::uint32_t nothing = 0;
+  emulation::exchange(&nothing, 1, emulation::Collective::kNothing, 0, line);
 }
 DETRUN_DEVICE void sync_block(int line = __builtin_LINE()) { emulation::barrier(line); }
 

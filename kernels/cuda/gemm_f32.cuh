@@ -40,25 +40,48 @@ struct PanelBf16 {
   }
 };
 
-// x (m, k) to panels of kPanelRows rows. Grid ceil(panel_elements / kPackThreads).
-DETRUN_KERNEL_OF(kPackThreads)
-void detrun_pack_rows(const float* x, unsigned m, unsigned k, float* panels) {
+// Rows (n_rows, k) to panels of kWidth rows (kernels/cuda/planes.h), zeros beyond both. A block of
+// threads turns one step, 32 elements of each row of a panel, in shared memory, so that rows are
+// read and chains are written in whole pieces. Grid (steps, panels).
+template <class Element, unsigned kWidth>
+DETRUN_DEVICE void pack_panels(const Element* rows, unsigned n_rows, unsigned k, Element* panels) {
+  constexpr unsigned kLine = kWidth + 1;  // an odd distance: a step's elements lie in all banks
+  DETRUN_SHARED(Element, tile, kFloatLanes * kLine);
   const std::size_t steps = (static_cast<std::size_t>(k) + 31) / 32;
-  const std::size_t i = static_cast<std::size_t>(block_x()) * kPackThreads + thread_x();
-  const std::size_t line = i / kPanelRows;  // (panel, lane, step)
-  const std::size_t row = line / (32 * steps) * kPanelRows + i % kPanelRows;
-  const std::size_t lane = line / steps % 32;
-  const std::size_t at = line % steps * 32 + lane;
-  const std::size_t n_panels = (static_cast<std::size_t>(m) + kPanelRows - 1) / kPanelRows;
-  if (line >= n_panels * 32 * steps) return;
-  panels[i] = row < m && at < k ? x[row * k + at] : 0.0f;
+  const std::size_t first = static_cast<std::size_t>(block_y()) * kWidth;
+  const std::size_t at = static_cast<std::size_t>(block_x()) * 32 + thread_x() % 32;
+  for (unsigned row = thread_x() / 32; row < kWidth; row += kPackThreads / 32) {
+    const bool inside = first + row < n_rows && at < k;
+    tile[thread_x() % 32 * kLine + row] = inside ? rows[(first + row) * k + at] : Element{0};
+  }
+  sync_block();
+  Element* panel = panels + (first * 32 * steps + block_x() * kWidth);
+  for (unsigned i = thread_x(); i < kFloatLanes * kWidth; i += kPackThreads) {
+    const unsigned lane = i / kWidth;
+    panel[lane * steps * kWidth + i % kWidth] = tile[lane * kLine + i % kWidth];
+  }
+}
+
+DETRUN_KERNEL_OF(kPackThreads)
+void detrun_pack_x(const float* rows, unsigned n_rows, unsigned k, float* panels) {
+  pack_panels<float, kPanelRows>(rows, n_rows, k, panels);
+}
+DETRUN_KERNEL_OF(kPackThreads)
+void detrun_pack_weight_32(const float* rows, unsigned n_rows, unsigned k, float* panels) {
+  pack_panels<float, kPanelOutputs>(rows, n_rows, k, panels);
+}
+DETRUN_KERNEL_OF(kPackThreads)
+void detrun_pack_weight_16(const std::uint16_t* rows, unsigned n_rows, unsigned k,
+                           std::uint16_t* panels) {
+  pack_panels<std::uint16_t, kPanelOutputs>(rows, n_rows, k, panels);
 }
 
 // Thread (column, row) of 16 x 8 has weight rows 4 column .. + 3 and 64 + 4 column .. + 3, rows of
 // x 4 row .. + 3 and 32 + 4 row .. + 3: neighbours read neighbouring 16 bytes of shared memory.
+// Rows of y are `stride` elements apart: n, or more where the weight is a strip of a larger one.
 template <class Panel>
 DETRUN_DEVICE void gemm_f32(const typename Panel::Element* weight, const float* x, float* y,
-                            unsigned m, unsigned n, unsigned k) {
+                            unsigned m, unsigned n, unsigned k, std::size_t stride) {
   constexpr unsigned kXLoads = kPanelRows / 4;  // 16-byte words a step
   constexpr unsigned kWLoads = kPanelOutputs / 4;
   DETRUN_SHARED(Float4, x_tile, kGemmF32Steps * kXLoads);
@@ -114,24 +137,24 @@ DETRUN_DEVICE void gemm_f32(const typename Panel::Element* weight, const float* 
     const unsigned c = i % kGemmF32Side;
     const std::size_t at_m = x_first + r / 4 * (kPanelRows / 2) + 4 * row + r % 4;
     const std::size_t at_n = w_first + c / 4 * (kPanelOutputs / 2) + 4 * column + c % 4;
-    if (at_m < m && at_n < n) y[at_m * n + at_n] = f32_add(a[i], 0.0f);
+    if (at_m < m && at_n < n) y[at_m * stride + at_n] = f32_add(a[i], 0.0f);
   }
 }
 
 DETRUN_KERNEL_OF(kGemmF32Threads)
 void detrun_gemm_f32(const float* weight, const float* x, float* y, unsigned m, unsigned n,
-                     unsigned k) {
-  gemm_f32<PanelF32>(weight, x, y, m, n, k);
+                     unsigned k, std::size_t stride) {
+  gemm_f32<PanelF32>(weight, x, y, m, n, k, stride);
 }
 DETRUN_KERNEL_OF(kGemmF32Threads)
 void detrun_gemm_f16(const std::uint16_t* weight, const float* x, float* y, unsigned m, unsigned n,
-                     unsigned k) {
-  gemm_f32<PanelF16>(weight, x, y, m, n, k);
+                     unsigned k, std::size_t stride) {
+  gemm_f32<PanelF16>(weight, x, y, m, n, k, stride);
 }
 DETRUN_KERNEL_OF(kGemmF32Threads)
 void detrun_gemm_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned m, unsigned n,
-                      unsigned k) {
-  gemm_f32<PanelBf16>(weight, x, y, m, n, k);
+                      unsigned k, std::size_t stride) {
+  gemm_f32<PanelBf16>(weight, x, y, m, n, k, stride);
 }
 
 }  // namespace detrun::device

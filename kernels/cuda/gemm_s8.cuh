@@ -1,4 +1,4 @@
-// Matrix times matrix for Q8_0, Q4_K and Q6_K, contract clause 3: y (m, n) = m quantized rows times
+// Matrix times matrix for the quantized types, contract clause 3: y (m, n) = m quantized rows times
 // n rows of weight. The exact block sums come from int8 tensor cores, 16 weight rows by 8 rows of x
 // an instruction; the chains of the contract are fp32 in the thread that holds the output.
 // A warp has 16 weight rows and kGemmS8Rows rows of x and visits the lanes of T_8 one after another
@@ -6,8 +6,7 @@
 // kernels/cuda/planes.h lays them out.
 #pragma once
 
-#include "kernels/cuda/lanes.cuh"
-#include "kernels/cuda/planes.h"
+#include "kernels/cuda/quants.cuh"
 
 namespace detrun::device {
 
@@ -18,90 +17,50 @@ constexpr int kGemmS8Tiles = kGemmS8Rows / 8;
 constexpr int kGemmS8Values = 4 * kGemmS8Tiles;  // outputs a thread
 
 // What a thread holds of 16 weight rows in one 32-block, as mma_s8 wants it, for rows g and g + 8
-// (index 0 and 1): a, and the integers that scale and lower the sums of the two halves of 16.
+// (index 0 and 1): a, and the integers that scale and lower the sums of the two halves of 16. Where
+// they belong to all 32 elements, or there are none, the rest is not used.
 struct WeightBlock {
   int a[4];
   int scale[2][2];
-  int minimum[2];
+  int minimum[2][2];
 };
 
-struct GemmQ8_0 {
-  using Planes = cuda::PlanesQ8_0;
-  static constexpr unsigned kBlocks = 1;  // 32-blocks a group
-  static constexpr bool kMinima = false;
-  DETRUN_DEVICE float d(const Planes& w, std::size_t group) {
-    return half_to_float(w.scales[group]);
-  }
-  DETRUN_DEVICE float d_min(const Planes&, std::size_t) { return 0.0f; }
-  DETRUN_DEVICE void load(const Planes& w, const std::size_t* groups, unsigned /*block*/,
-                          unsigned t, WeightBlock& out) {
-    for (int r = 0; r < 2; ++r) {
-      const std::int8_t* q = w.quants + groups[r] * 32 + 4 * t;
-      out.a[r] = load_int(q);
-      out.a[2 + r] = load_int(q + 16);
+template <class Layout>
+DETRUN_DEVICE void load_block(const cuda::Planes& w, const std::size_t* groups, unsigned block,
+                              unsigned t, WeightBlock& out) {
+  constexpr int kScales = Layout::kScales / Layout::kBlocks;  // of a 32-block
+  constexpr int kMinima = Layout::kMinima / Layout::kBlocks;
+  const int at = static_cast<int>(block);
+  DETRUN_UNROLL
+  for (int r = 0; r < 2; ++r) {
+    int pair[2];
+    load_pair<Layout>(w, groups[r] * Layout::kBlocks + block, t, pair);
+    out.a[r] = pair[0];
+    out.a[2 + r] = pair[1];
+    for (int s = 0; s < kScales; ++s) {
+      out.scale[r][s] = scale_of<Layout>(w, groups[r], at * kScales + s);
+    }
+    for (int s = 0; s < kMinima; ++s) {
+      out.minimum[r][s] = minimum_of<Layout>(w, groups[r], at * kMinima + s);
     }
   }
-  DETRUN_DEVICE void sums(const WeightBlock& w, const int* b, int* s) { mma_s8(s, w.a, b); }
-};
+}
 
-struct GemmQ4K {
-  using Planes = cuda::PlanesQ4K;
-  static constexpr unsigned kBlocks = 8;
-  static constexpr bool kMinima = true;
-  DETRUN_DEVICE float d(const Planes& w, std::size_t group) {
-    return half_to_float(w.d[2 * group]);
-  }
-  DETRUN_DEVICE float d_min(const Planes& w, std::size_t group) {
-    return half_to_float(w.d[2 * group + 1]);
-  }
-  DETRUN_DEVICE void load(const Planes& w, const std::size_t* groups, unsigned block, unsigned t,
-                          WeightBlock& out) {
-    for (int r = 0; r < 2; ++r) {
-      const std::uint8_t* q = w.quants + groups[r] * 128 + block / 2 * 32 + 4 * t;
-      const int first = load_int(q);
-      const int second = load_int(q + 16);
-      out.a[r] = block % 2 == 0 ? low_halves(first) : high_halves(first);
-      out.a[2 + r] = block % 2 == 0 ? low_halves(second) : high_halves(second);
-      out.scale[r][0] = w.scales[groups[r] * 16 + block];
-      out.minimum[r] = w.scales[groups[r] * 16 + 8 + block];
-    }
-  }
-  DETRUN_DEVICE void sums(const WeightBlock& w, const int* b, int* s) {
+// S of 16 weight rows and 8 rows of x. Where a scale covers 16 elements, half of what one mma_s8
+// sums, each half is summed by itself.
+template <class Layout>
+DETRUN_DEVICE void block_sums(const WeightBlock& w, const int* b, int* s) {
+  for (int i = 0; i < 4; ++i) s[i] = 0;
+  if constexpr (Layout::kScales == 2 * Layout::kBlocks) {
+    int late[4] = {0, 0, 0, 0};
+    mma_s8_k16(s, w.a, b[0]);
+    mma_s8_k16(late, w.a + 2, b[1]);
+    for (int i = 0; i < 4; ++i) s[i] = s[i] * w.scale[i / 2][0] + late[i] * w.scale[i / 2][1];
+  } else {
     mma_s8(s, w.a, b);
-    for (int i = 0; i < 4; ++i) s[i] *= w.scale[i / 2][0];
+    for (int i = 0; i < 4 && Layout::kScales != 0; ++i) s[i] *= w.scale[i / 2][0];
   }
-};
-
-struct GemmQ6K {
-  using Planes = cuda::PlanesQ6K;
-  static constexpr unsigned kBlocks = 8;
-  static constexpr bool kMinima = false;
-  DETRUN_DEVICE float d(const Planes& w, std::size_t group) { return half_to_float(w.d[group]); }
-  DETRUN_DEVICE float d_min(const Planes&, std::size_t) { return 0.0f; }
-  DETRUN_DEVICE void load(const Planes& w, const std::size_t* groups, unsigned block, unsigned t,
-                          WeightBlock& out) {
-    const unsigned n = block / 4;
-    const unsigned j = block % 4;
-    for (int r = 0; r < 2; ++r) {
-      for (unsigned half = 0; half < 2; ++half) {
-        const int l = load_int(w.low + groups[r] * 128 + 64 * n + 32 * (j % 2) + 16 * half + 4 * t);
-        const int h = load_int(w.high + groups[r] * 64 + 32 * n + 16 * half + 4 * t);
-        out.a[2 * half + static_cast<unsigned>(r)] =
-            six_bits(j < 2 ? low_halves(l) : high_halves(l), h, 2 * j);
-        out.scale[r][half] = int{w.scales[groups[r] * 16 + 2 * block + half]};
-      }
-    }
-  }
-  // A scale covers 16 elements, half of what one mma_s8 sums.
-  DETRUN_DEVICE void sums(const WeightBlock& w, const int* b, int* s) {
-    int half[4] = {0, 0, 0, 0};
-    mma_s8_k16(half, w.a, b[0]);
-    for (int i = 0; i < 4; ++i) s[i] = half[i] * w.scale[i / 2][0];
-    for (int i = 0; i < 4; ++i) half[i] = 0;
-    mma_s8_k16(half, w.a + 2, b[1]);
-    for (int i = 0; i < 4; ++i) s[i] += half[i] * w.scale[i / 2][1];
-  }
-};
+}
 
 // The rows of x a thread touches: one for its fragments of B and two of outputs, for each tile.
 struct XRows {
@@ -109,9 +68,24 @@ struct XRows {
   std::size_t output[kGemmS8Tiles][2];
 };
 
-// One group: e of the contract and, with minima, f, for the thread's outputs.
-template <class Weight>
-DETRUN_DEVICE void gemm_s8_group(const typename Weight::Planes& weight, cuda::QuantizedRows x,
+// f of the contract, one step: the minima of weight row `r` in 32-block x_block of a row of x.
+template <class Layout>
+DETRUN_DEVICE float add_minima(const WeightBlock& w, int r, const cuda::QuantizedRows& x,
+                               std::size_t x_block, float f) {
+  if constexpr (Layout::kMinima == Layout::kBlocks) {
+    f = f32_fma(int_to_float(w.minimum[r][0]), x.sums[x_block], f);
+  }
+  if constexpr (Layout::kMinima == 2 * Layout::kBlocks) {
+    for (std::size_t h = 0; h < 2; ++h) {
+      f = f32_fma(int_to_float(w.minimum[r][h]), half_sum_of(x, 2 * x_block + h), f);
+    }
+  }
+  return f;
+}
+
+// One group: e of the contract and, with integer minima, f, for the thread's outputs.
+template <class Layout>
+DETRUN_DEVICE void gemm_s8_group(const cuda::Planes& weight, const cuda::QuantizedRows& x,
                                  const std::size_t* groups, std::size_t first_block,
                                  std::size_t x_blocks, const XRows& rows, int live_tiles, float* e,
                                  float* f) {
@@ -122,38 +96,59 @@ DETRUN_DEVICE void gemm_s8_group(const typename Weight::Planes& weight, cuda::Qu
     f[i] = 0.0f;
   }
   DETRUN_NO_UNROLL
-  for (unsigned block = 0; block < Weight::kBlocks; ++block) {
+  for (unsigned block = 0; block < Layout::kBlocks; ++block) {
     WeightBlock w;
-    Weight::load(weight, groups, block, t, w);
+    load_block<Layout>(weight, groups, block, t, w);
     const std::size_t at = first_block + block;
     DETRUN_UNROLL
     for (int tile = 0; tile < kGemmS8Tiles; ++tile) {
       if (tile >= live_tiles) continue;  // the same for the whole block of threads
       const std::int8_t* q = x.quants + (rows.fragment[tile] * x_blocks + at) * 32 + 4 * t;
       const int b[2] = {load_int(q), load_int(q + 16)};
-      int s[4] = {0, 0, 0, 0};
-      Weight::sums(w, b, s);
+      int s[4];
+      block_sums<Layout>(w, b, s);
       DETRUN_UNROLL
       for (int i = 0; i < 4; ++i) {
         const std::size_t x_block = rows.output[tile][i % 2] * x_blocks + at;
         e[4 * tile + i] = f32_fma(x.scales[x_block], int_to_float(s[i]), e[4 * tile + i]);
-        if (Weight::kMinima) {
-          const float minimum = int_to_float(w.minimum[i / 2]);
-          f[4 * tile + i] = f32_fma(minimum, x.sums[x_block], f[4 * tile + i]);
-        }
+        f[4 * tile + i] = add_minima<Layout>(w, i / 2, x, x_block, f[4 * tile + i]);
       }
     }
   }
 }
 
-template <class Weight>
-DETRUN_DEVICE void gemm_s8(const typename Weight::Planes& weight, cuda::QuantizedRows x, float* y,
-                           unsigned m, unsigned n, unsigned n_groups) {
+// The lane's sums a after one more group: `groups` of the weight, e and f of the contract.
+template <class Type>
+DETRUN_DEVICE void gemm_s8_add(const cuda::Planes& weight, const cuda::QuantizedRows& x,
+                               const std::size_t* groups, std::size_t x_blocks, std::size_t at,
+                               const XRows& rows, const float* e, const float* f, float* a) {
+  using Layout = QuantLayout<Type>;
+  float d[2], floor[2];
+  for (int r = 0; r < 2; ++r) {
+    d[r] = d_of<Layout>(weight, groups[r]);
+    if constexpr (Layout::kHalves == 2) floor[r] = floor_of<Layout>(weight, groups[r]);
+  }
+  DETRUN_UNROLL
+  for (int i = 0; i < kGemmS8Values; ++i) {
+    const int r = i % 4 / 2;
+    a[i] = f32_fma(d[r], e[i], a[i]);
+    if constexpr (Type::kMinimum == Minimum::kFloat) {
+      a[i] = f32_fma(floor[r], x.sums[rows.output[i / 4][i % 2] * x_blocks + at], a[i]);
+    }
+    if constexpr (Type::kMinimum == Minimum::kInteger) a[i] = f32_fma(negate(floor[r]), f[i], a[i]);
+  }
+}
+
+template <class Type>
+DETRUN_KERNEL_OF(kGemmS8Threads)
+void detrun_gemm_quant(cuda::Planes weight, cuda::QuantizedRows x, float* y, unsigned m, unsigned n,
+                       unsigned n_groups) {
+  using Layout = QuantLayout<Type>;
   const unsigned g = lane_id() / 4;
   const unsigned t = lane_id() % 4;
   const unsigned first_n = block_x() * kGemmS8Outputs + warp_id() * 16;
   const unsigned first_m = block_y() * kGemmS8Rows;
-  const std::size_t x_blocks = static_cast<std::size_t>(n_groups) * Weight::kBlocks;
+  const std::size_t x_blocks = static_cast<std::size_t>(n_groups) * Layout::kBlocks;
   // Beyond the matrix the last row is read again, and its results are dropped.
   const std::size_t w_rows[2] = {uint_min(first_n + g, n - 1), uint_min(first_n + g + 8, n - 1)};
   XRows rows;
@@ -173,17 +168,10 @@ DETRUN_DEVICE void gemm_s8(const typename Weight::Planes& weight, cuda::Quantize
     for (int i = 0; i < kGemmS8Values; ++i) a[i] = 0.0f;
     for (unsigned group = reverse_bits(visit, 3); group < n_groups; group += kQuantLanes) {
       const std::size_t groups[2] = {w_rows[0] * n_groups + group, w_rows[1] * n_groups + group};
+      const std::size_t at = static_cast<std::size_t>(group) * Layout::kBlocks;
       float e[kGemmS8Values], f[kGemmS8Values];
-      gemm_s8_group<Weight>(weight, x, groups, static_cast<std::size_t>(group) * Weight::kBlocks,
-                            x_blocks, rows, live_tiles, e, f);
-      const float d[2] = {Weight::d(weight, groups[0]), Weight::d(weight, groups[1])};
-      const float below[2] = {negate(Weight::d_min(weight, groups[0])),
-                              negate(Weight::d_min(weight, groups[1]))};
-      DETRUN_UNROLL
-      for (int i = 0; i < kGemmS8Values; ++i) {
-        a[i] = f32_fma(d[i % 4 / 2], e[i], a[i]);
-        if (Weight::kMinima) a[i] = f32_fma(below[i % 4 / 2], f[i], a[i]);
-      }
+      gemm_s8_group<Layout>(weight, x, groups, at, x_blocks, rows, live_tiles, e, f);
+      gemm_s8_add<Type>(weight, x, groups, x_blocks, at, rows, e, f, a);
     }
     merge_lane<3, kGemmS8Values>(visit, a, waiting);
   }
@@ -193,22 +181,6 @@ DETRUN_DEVICE void gemm_s8(const typename Weight::Planes& weight, cuda::Quantize
     const unsigned column = first_n + g + i % 4 / 2 * 8;
     if (row < m && column < n) y[static_cast<std::size_t>(row) * n + column] = f32_add(a[i], 0.0f);
   }
-}
-
-DETRUN_KERNEL_OF(kGemmS8Threads)
-void detrun_gemm_q8_0(cuda::PlanesQ8_0 weight, cuda::QuantizedRows x, float* y, unsigned m,
-                      unsigned n, unsigned n_groups) {
-  gemm_s8<GemmQ8_0>(weight, x, y, m, n, n_groups);
-}
-DETRUN_KERNEL_OF(kGemmS8Threads)
-void detrun_gemm_q4_k(cuda::PlanesQ4K weight, cuda::QuantizedRows x, float* y, unsigned m,
-                      unsigned n, unsigned n_groups) {
-  gemm_s8<GemmQ4K>(weight, x, y, m, n, n_groups);
-}
-DETRUN_KERNEL_OF(kGemmS8Threads)
-void detrun_gemm_q6_k(cuda::PlanesQ6K weight, cuda::QuantizedRows x, float* y, unsigned m,
-                      unsigned n, unsigned n_groups) {
-  gemm_s8<GemmQ6K>(weight, x, y, m, n, n_groups);
 }
 
 }  // namespace detrun::device

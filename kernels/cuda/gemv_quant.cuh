@@ -1,28 +1,33 @@
-// Matrix times vector for the K-quants, contract clause 3: y (n_rows) = weight times quantized x.
-// A warp a row: four threads a group of 256, eight groups at once, one for each lane of T_8.
-// Weights as kernels/cuda/planes.h lays them out.
+// Matrix times vector for the quantized types, contract clause 3: y (n_rows) = weight times
+// quantized x. A warp a row. Its eight lanes of T_8 are four threads each: they share a group of
+// 256, or have four groups of 32, eight apart, whose terms each of them then adds in order. Weights
+// as kernels/cuda/planes.h lays them out.
 #pragma once
 
-#include "kernels/cuda/lanes.cuh"
-#include "kernels/cuda/planes.h"
+#include "kernels/cuda/quants.cuh"
 
 namespace detrun::device {
 
 constexpr unsigned kGemvQuantThreads = 128;
+
 constexpr unsigned kGemvQuantRows = kGemvQuantThreads / 32;
 
-// Thread `part` of four has own[0] and own[1]; each of the four gets all eight, by part.
-DETRUN_DEVICE void gather_sums(const int* own, unsigned part, int* all) {
-  int pair[4];
-  for (int i = 0; i < 2; ++i) {
-    const int other = shuffle_xor(own[i], 1);
+// Of four threads, `near` and `far` apart, number `part` has `count` values; each of the four gets
+// all, by part.
+template <int kCount, class Value>
+DETRUN_DEVICE void gather_parts(const Value* own, unsigned part, int near, int far, Value* all) {
+  Value pair[2 * kCount];
+  DETRUN_UNROLL
+  for (int i = 0; i < kCount; ++i) {
+    const Value other = shuffle_xor(own[i], near);
     pair[i] = part % 2 == 0 ? own[i] : other;
-    pair[2 + i] = part % 2 == 0 ? other : own[i];
+    pair[kCount + i] = part % 2 == 0 ? other : own[i];
   }
-  for (int i = 0; i < 4; ++i) {
-    const int other = shuffle_xor(pair[i], 2);
+  DETRUN_UNROLL
+  for (int i = 0; i < 2 * kCount; ++i) {
+    const Value other = shuffle_xor(pair[i], far);
     all[i] = part < 2 ? pair[i] : other;
-    all[4 + i] = part < 2 ? other : pair[i];
+    all[2 * kCount + i] = part < 2 ? other : pair[i];
   }
 }
 
@@ -33,110 +38,142 @@ DETRUN_DEVICE void load_eight(const float* source, float* values) {
   for (int i = 0; i < 8; ++i) values[i] = all[i];
 }
 
-// T_8 over the lanes, four threads each.
-DETRUN_DEVICE float group_tree_sum(float a) {
-  for (int off = 16; off >= 4; off /= 2) a = f32_add(a, shuffle_xor(a, off));
+// T_8 over lanes of `threads` neighbours.
+DETRUN_DEVICE float lanes_tree_sum(float a, int threads) {
+  for (int off = 4 * threads; off >= threads; off /= 2) a = f32_add(a, shuffle_xor(a, off));
   return f32_add(a, 0.0f);
 }
 
-// A thread's 64 elements are its 32 bytes: the low halves are 32-block 2 part, the high ones
-// 2 part + 1.
-DETRUN_KERNEL_OF(kGemvQuantThreads)
-void detrun_gemv_q4_k(cuda::PlanesQ4K weight, cuda::QuantizedRows x, float* y, unsigned n_rows,
-                      unsigned n_groups) {
-  const unsigned row = block_x() * kGemvQuantRows + warp_id();
-  const unsigned lane = lane_id() / 4;
-  const unsigned part = lane_id() % 4;
-  const bool live = row < n_rows;
-  const std::size_t first = static_cast<std::size_t>(live ? row : n_rows - 1) * n_groups;
-  float a = 0.0f;
-  for (unsigned base = 0; base < n_groups; base += kQuantLanes) {
-    const bool inside = base + lane < n_groups;
-    const std::size_t group = inside ? base + lane : 0;
-    const std::size_t block = first + group;
-    const std::uint8_t* w = weight.quants + block * 128 + 32 * part;
-    const std::int8_t* v = x.quants + group * 256 + 64 * part;
-    int own[2] = {0, 0};
-    for (unsigned i = 0; i < 32; i += 16) {
-      const Int4 q = load_int4(w + i);
-      const Int4 low = {low_halves(q.x), low_halves(q.y), low_halves(q.z), low_halves(q.w)};
-      const Int4 high = {high_halves(q.x), high_halves(q.y), high_halves(q.z), high_halves(q.w)};
-      own[0] = dot16(low, load_int4(v + i), own[0]);
-      own[1] = dot16(high, load_int4(v + 32 + i), own[1]);
+// S of the thread's 32-blocks of a group, `part` * 2 and the next.
+template <class Layout>
+DETRUN_DEVICE void own_sums(const cuda::Planes& w, std::size_t group, const std::int8_t* x,
+                            unsigned part, int* own) {
+  constexpr unsigned kEach = Layout::kScales / Layout::kBlocks;  // scales a 32-block
+  const int scales = load_int(w.scales + group * Layout::kScaleBytes + part * 2 * kEach / 4 * 4);
+  const unsigned first = part * 2 * kEach % 4;
+  DETRUN_UNROLL
+  for (unsigned i = 0; i < 2; ++i) {
+    int halves[2];
+    half_sums_of<Layout>(w, group * Layout::kBlocks + 2 * part + i, x + 32 * (2 * part + i),
+                         halves);
+    own[i] = 0;
+    for (unsigned h = 0; h < kEach; ++h) {
+      const unsigned at = first + kEach * i + h;
+      const int scale =
+          Layout::kShared ? word_byte(low_halves(scales), at) : signed_byte(scales, at);
+      own[i] += scale * (kEach == 2 ? halves[h] : halves[0] + halves[1]);
     }
-    const Int4 scales = load_int4(weight.scales + block * 16);
-    for (unsigned i = 0; i < 2; ++i) {
-      own[i] *= word_byte(part < 2 ? scales.x : scales.y, part % 2 * 2 + i);
-    }
-    int sums[8];
-    gather_sums(own, part, sums);
-    float d_x[8], b_x[8];
-    load_eight(x.scales + group * 8, d_x);
-    load_eight(x.sums + group * 8, b_x);
-    float e = 0.0f, f = 0.0f;
-    DETRUN_UNROLL
-    for (unsigned i = 0; i < 8; ++i) {
-      e = f32_fma(d_x[i], int_to_float(sums[i]), e);
-      f = f32_fma(int_to_float(word_byte(i < 4 ? scales.z : scales.w, i % 4)), b_x[i], f);
-    }
-    float next = f32_fma(half_to_float(weight.d[2 * block]), e, a);
-    next = f32_fma(negate(half_to_float(weight.d[2 * block + 1])), f, next);
-    a = inside ? next : a;
   }
-  a = group_tree_sum(a);
-  if (live && lane_id() == 0) y[row] = a;
 }
 
-// Thread `part` = 2 n + b has the 32 bytes of `low` whose halves are 32-blocks 4 n + b and
-// 4 n + b + 2. A scale covers 16 elements, one load.
-DETRUN_KERNEL_OF(kGemvQuantThreads)
-void detrun_gemv_q6_k(cuda::PlanesQ6K weight, cuda::QuantizedRows x, float* y, unsigned n_rows,
-                      unsigned n_groups) {
-  const unsigned row = block_x() * kGemvQuantRows + warp_id();
+// f of clause 3, all minima of a group in order.
+template <class Layout>
+DETRUN_DEVICE float minima_sum(const cuda::Planes& w, std::size_t group, const float* d_x,
+                               const cuda::QuantizedRows& x, std::size_t x_group) {
+  const std::uint8_t* bytes = w.scales + group * Layout::kScaleBytes;
+  float f = 0.0f;
+  if constexpr (Layout::kShared) {
+    int words[4], sums[8];
+    load_words4(bytes, words);
+    load_words4(x.half_sums + x_group * 16, sums);
+    load_words4(x.half_sums + x_group * 16 + 8, sums + 4);
+    DETRUN_UNROLL
+    for (unsigned s = 0; s < 16; ++s) {
+      const int sum = static_cast<std::int16_t>(word_bits(sums[s / 2]) >> (16 * (s % 2)));
+      const float b = f32_mul(d_x[s / 2], int_to_float(sum));
+      f = f32_fma(int_to_float(word_byte(high_halves(words[s / 4]), s % 4)), b, f);
+    }
+  } else {
+    int words[2];
+    float b[8];
+    load_words2(bytes + Layout::kScales, words);
+    load_eight(x.sums + x_group * 8, b);
+    DETRUN_UNROLL
+    for (unsigned s = 0; s < 8; ++s) {
+      f = f32_fma(int_to_float(word_byte(words[s / 4], s % 4)), b[s], f);
+    }
+  }
+  return f;
+}
+
+// Groups of 256: thread `part` of a lane's four has two 32-blocks of the group.
+template <class Type>
+DETRUN_DEVICE float gemv_large_groups(const cuda::Planes& w, std::size_t first_group,
+                                      const cuda::QuantizedRows& x, unsigned n_groups) {
+  using Layout = QuantLayout<Type>;
   const unsigned lane = lane_id() / 4;
   const unsigned part = lane_id() % 4;
-  const bool live = row < n_rows;
-  const std::size_t first = static_cast<std::size_t>(live ? row : n_rows - 1) * n_groups;
   float a = 0.0f;
   for (unsigned base = 0; base < n_groups; base += kQuantLanes) {
+    // Beyond the row group 0 is read again and its result dropped.
     const bool inside = base + lane < n_groups;
-    const std::size_t group = inside ? base + lane : 0;
-    const std::size_t block = first + group;
-    const unsigned first_block = part / 2 * 4 + part % 2;
-    const std::uint8_t* low = weight.low + block * 128 + 32 * part;
-    const std::uint8_t* high = weight.high + block * 64 + part / 2 * 32;
-    const std::int8_t* scales = weight.scales + block * 16 + 2 * first_block;
-    const std::int8_t* v = x.quants + group * 256 + 32 * first_block;
-    const unsigned shift = part % 2 * 2;
-    int own[2] = {0, 0};
-    for (unsigned i = 0; i < 2; ++i) {
-      const Int4 l = load_int4(low + 16 * i);
-      const Int4 h = load_int4(high + 16 * i);
-      const Int4 early = {
-          six_bits(low_halves(l.x), h.x, shift), six_bits(low_halves(l.y), h.y, shift),
-          six_bits(low_halves(l.z), h.z, shift), six_bits(low_halves(l.w), h.w, shift)};
-      const Int4 late = {
-          six_bits(high_halves(l.x), h.x, shift + 4), six_bits(high_halves(l.y), h.y, shift + 4),
-          six_bits(high_halves(l.z), h.z, shift + 4), six_bits(high_halves(l.w), h.w, shift + 4)};
-      own[0] += scales[i] * dot16(early, load_int4(v + 16 * i), 0);
-      own[1] += scales[4 + i] * dot16(late, load_int4(v + 64 + 16 * i), 0);
-    }
-    int sums[8];
-    gather_sums(own, part, sums);
+    const std::size_t x_group = inside ? base + lane : 0;
+    const std::size_t group = first_group + x_group;
+    int own[2], sums[8];
+    own_sums<Layout>(w, group, x.quants + x_group * 256, part, own);
+    gather_parts<2>(own, part, 1, 2, sums);
     float d_x[8];
-    load_eight(x.scales + group * 8, d_x);
+    load_eight(x.scales + x_group * 8, d_x);
     float e = 0.0f;
     DETRUN_UNROLL
-    for (int i = 0; i < 8; ++i) {
-      // Gathered in the order of threads: of four blocks the second and third change places.
-      const int from = i % 4 == 1 ? i + 1 : i % 4 == 2 ? i - 1 : i;
-      e = f32_fma(d_x[i], int_to_float(sums[from]), e);
+    for (int i = 0; i < 8; ++i) e = f32_fma(d_x[i], int_to_float(sums[i]), e);
+    float next = f32_fma(d_of<Layout>(w, group), e, a);
+    if constexpr (Type::kMinimum == Minimum::kInteger) {
+      const float f = minima_sum<Layout>(w, group, d_x, x, x_group);
+      next = f32_fma(negate(floor_of<Layout>(w, group)), f, next);
     }
-    const float next = f32_fma(half_to_float(weight.d[block]), e, a);
     a = inside ? next : a;
   }
-  a = group_tree_sum(a);
-  if (live && lane_id() == 0) y[row] = a;
+  return lanes_tree_sum(a, 4);
+}
+
+// Groups of 32: thread 8 `part` + lane has group base + 8 part + lane.
+template <class Type>
+DETRUN_DEVICE float gemv_small_groups(const cuda::Planes& w, std::size_t first_group,
+                                      const cuda::QuantizedRows& x, unsigned n_groups) {
+  using Layout = QuantLayout<Type>;
+  constexpr bool kFloor = Type::kMinimum == Minimum::kFloat;
+  const unsigned lane = lane_id() % 8;
+  const unsigned part = lane_id() / 8;
+  float a = 0.0f;
+  for (unsigned base = 0; base < n_groups; base += 32) {
+    const std::size_t x_group = base + lane_id() < n_groups ? base + lane_id() : 0;
+    const std::size_t group = first_group + x_group;
+    int halves[2];
+    half_sums_of<Layout>(w, group, x.quants + x_group * 32, halves);
+    const float e = f32_fma(x.scales[x_group], int_to_float(halves[0] + halves[1]), 0.0f);
+    const float d = d_of<Layout>(w, group);
+    float all_e[4], all_d[4], all_floor[4], all_b[4];
+    gather_parts<1>(&e, part, 8, 16, all_e);
+    gather_parts<1>(&d, part, 8, 16, all_d);
+    if constexpr (kFloor) {
+      const float floor = floor_of<Layout>(w, group);
+      gather_parts<1>(&floor, part, 8, 16, all_floor);
+      gather_parts<1>(x.sums + x_group, part, 8, 16, all_b);
+    }
+    DETRUN_UNROLL
+    for (unsigned i = 0; i < 4; ++i) {
+      float next = f32_fma(all_d[i], all_e[i], a);
+      if constexpr (kFloor) next = f32_fma(all_floor[i], all_b[i], next);
+      a = base + 8 * i + lane < n_groups ? next : a;
+    }
+  }
+  return lanes_tree_sum(a, 1);
+}
+
+template <class Type>
+DETRUN_KERNEL_OF(kGemvQuantThreads)
+void detrun_gemv_quant(cuda::Planes weight, cuda::QuantizedRows x, float* y, unsigned n_rows,
+                       unsigned n_groups) {
+  const unsigned row = block_x() * kGemvQuantRows + warp_id();
+  const std::size_t first = static_cast<std::size_t>(uint_min(row, n_rows - 1)) * n_groups;
+  float value;
+  if constexpr (QuantLayout<Type>::kBlocks == 1) {
+    value = gemv_small_groups<Type>(weight, first, x, n_groups);
+  } else {
+    value = gemv_large_groups<Type>(weight, first, x, n_groups);
+  }
+  if (row < n_rows && lane_id() == 0) y[row] = value;
 }
 
 }  // namespace detrun::device

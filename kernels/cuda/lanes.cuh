@@ -10,6 +10,9 @@ DETRUN_DEVICE unsigned word_bits(int word) { return static_cast<unsigned>(word);
 DETRUN_DEVICE int word_byte(int word, unsigned index) {
   return static_cast<int>(word_bits(word) >> (8 * index) & 0xffu);
 }
+DETRUN_DEVICE int signed_byte(int word, unsigned index) {
+  return static_cast<std::int8_t>(word_byte(word, index));
+}
 DETRUN_DEVICE std::uint16_t low_word(int word) { return static_cast<std::uint16_t>(word); }
 DETRUN_DEVICE std::uint16_t high_word(int word) {
   return static_cast<std::uint16_t>(word_bits(word) >> 16);
@@ -18,19 +21,6 @@ DETRUN_DEVICE std::uint16_t high_word(int word) {
 DETRUN_DEVICE int low_halves(int word) { return static_cast<int>(word_bits(word) & 0x0f0f0f0fu); }
 DETRUN_DEVICE int high_halves(int word) {
   return static_cast<int>(word_bits(word) >> 4 & 0x0f0f0f0fu);
-}
-// Four quants of Q6_K: 4-bit values `low` and 2-bit values at bit `shift` of the bytes of `high`,
-// put together and lowered by 32. With the sign bit set first no byte borrows from the next.
-DETRUN_DEVICE int six_bits(int low, int high, unsigned shift) {
-  const unsigned upper = word_bits(high) >> shift & 0x03030303u;
-  const unsigned joined = word_bits(low) | upper << 4;
-  return static_cast<int>(((joined | 0x80808080u) - 0x20202020u) ^ 0x80808080u);
-}
-DETRUN_DEVICE int dot16(Int4 a, Int4 b, int sum) {
-  sum = dp4a(a.x, b.x, sum);
-  sum = dp4a(a.y, b.y, sum);
-  sum = dp4a(a.z, b.z, sum);
-  return dp4a(a.w, b.w, sum);
 }
 // The sign turned, nothing else.
 DETRUN_DEVICE float negate(float value) { return f32_from_bits(f32_bits(value) ^ 0x80000000u); }

@@ -19,37 +19,25 @@ cudaError_t gemv_f16(const std::uint16_t* weight, const float* x, float* y, unsi
 cudaError_t gemv_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
                       unsigned n_cols, cudaStream_t stream);
 
-/// Contract clause 3 for Q8_0: scales (n_rows, n_blocks) binary16, quants (n_rows, n_blocks * 32),
-/// x as clause 2 quantizes it. quants and x_quants are 16-byte aligned.
-cudaError_t gemv_q8_0(const std::uint16_t* scales, const std::int8_t* quants,
-                      const std::int8_t* x_quants, const float* x_scales, float* y, unsigned n_rows,
-                      unsigned n_blocks, cudaStream_t stream);
+/// Contract clause 3 for one quantized row: y (n_rows). A group is a block of the file. For every
+/// type of DETRUN_QUANT_TYPES.
+template <class Type>
+cudaError_t gemv_quant(Planes weight, QuantizedRows x, float* y, unsigned n_rows, unsigned n_groups,
+                       cudaStream_t stream);
+/// Contract clause 3 for m quantized rows: y (m, n). What a type does not need of x may be nullptr.
+template <class Type>
+cudaError_t gemm_quant(Planes weight, QuantizedRows x, float* y, unsigned m, unsigned n,
+                       unsigned n_groups, cudaStream_t stream);
 
-/// Contract clause 3 for one quantized row: y (n_rows), groups of 256.
-cudaError_t gemv_q4_k(PlanesQ4K weight, QuantizedRows x, float* y, unsigned n_rows,
-                      unsigned n_groups, cudaStream_t stream);
-cudaError_t gemv_q6_k(PlanesQ6K weight, QuantizedRows x, float* y, unsigned n_rows,
-                      unsigned n_groups, cudaStream_t stream);
-
-/// Contract clause 3 for m quantized rows: y (m, n). n_groups is k / 32 for Q8_0, else k / 256.
-/// x.sums may be nullptr for Q8_0 and Q6_K.
-cudaError_t gemm_q8_0(PlanesQ8_0 weight, QuantizedRows x, float* y, unsigned m, unsigned n,
-                      unsigned n_groups, cudaStream_t stream);
-cudaError_t gemm_q4_k(PlanesQ4K weight, QuantizedRows x, float* y, unsigned m, unsigned n,
-                      unsigned n_groups, cudaStream_t stream);
-cudaError_t gemm_q6_k(PlanesQ6K weight, QuantizedRows x, float* y, unsigned m, unsigned n,
-                      unsigned n_groups, cudaStream_t stream);
-
-/// x (m, k) to panels of kPanelRows rows, panel_elements(m, k, kPanelRows) floats.
-cudaError_t pack_rows(const float* x, unsigned m, unsigned k, float* panels, cudaStream_t stream);
-
-/// Contract clause 1: y (m, n) from x in panels of kPanelRows, weight (n, k) in panels of
-/// kPanelOutputs (pack_panels).
-cudaError_t gemm_f32(const float* weight, const float* x, float* y, unsigned m, unsigned n,
-                     unsigned k, cudaStream_t stream);
-cudaError_t gemm_f16(const std::uint16_t* weight, const float* x, float* y, unsigned m, unsigned n,
-                     unsigned k, cudaStream_t stream);
-cudaError_t gemm_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned m, unsigned n,
-                      unsigned k, cudaStream_t stream);
+/// Contract clause 1: y (m, n) from x (m, k) and weight (n, k). The workspace has
+/// gemm_float_workspace bytes, at a multiple of kImageAlignment; element_bytes is 4 or 2.
+std::size_t gemm_float_workspace(std::size_t m, std::size_t n, std::size_t k,
+                                 std::size_t element_bytes);
+cudaError_t gemm_f32(const float* weight, const float* x, void* workspace, float* y, unsigned m,
+                     unsigned n, unsigned k, cudaStream_t stream);
+cudaError_t gemm_f16(const std::uint16_t* weight, const float* x, void* workspace, float* y,
+                     unsigned m, unsigned n, unsigned k, cudaStream_t stream);
+cudaError_t gemm_bf16(const std::uint16_t* weight, const float* x, void* workspace, float* y,
+                      unsigned m, unsigned n, unsigned k, cudaStream_t stream);
 
 }  // namespace detrun::cuda

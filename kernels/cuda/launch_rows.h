@@ -80,13 +80,10 @@ cudaError_t embed_f16(const std::uint16_t* matrix, const int* tokens, unsigned n
                       unsigned n_cols, float* out, cudaStream_t stream);
 cudaError_t embed_bf16(const std::uint16_t* matrix, const int* tokens, unsigned n_tokens,
                        unsigned n_cols, float* out, cudaStream_t stream);
-/// n_cols is a multiple of 32, for the K-quants of 256.
-cudaError_t embed_q8_0(PlanesQ8_0 matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
-                       float* out, cudaStream_t stream);
-cudaError_t embed_q4_k(PlanesQ4K matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
-                       float* out, cudaStream_t stream);
-cudaError_t embed_q6_k(PlanesQ6K matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
-                       float* out, cudaStream_t stream);
+/// n_cols is a multiple of a block's elements. For every type of DETRUN_QUANT_TYPES.
+template <class Type>
+cudaError_t embed_quant(Planes matrix, const int* tokens, unsigned n_tokens, unsigned n_cols,
+                        float* out, cudaStream_t stream);
 
 /// Contract clauses 11 and 12 for rows of logits (n_rows, n): the id of the largest (the lowest of
 /// equal ones), its value, the margin to the second; a logit that is not finite raises the flag.

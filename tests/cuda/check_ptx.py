@@ -109,7 +109,7 @@ def check_build(build):
         ptx = tools.Ptx(path.read_text())
         findings += check_text(f"{path.name} sm_{ptx.arch}", ptx)
         for kernel, instructions in ptx.kernels.items():
-            seen[ptx.arch].add(tools.short_name(kernel))
+            seen[ptx.arch].add(tools.short_name(kernel).split("<")[0])
             numbers = " ".join(f"{n:7}" for n in counts(instructions))
             print(f"{tools.short_name(kernel):36} {ptx.arch:3} {numbers}")
     for arch, names in seen.items():

@@ -122,6 +122,9 @@ def self_test():
     failed = []
     if base != {key: (24, 32, 12, 512)}:
         failed.append(f"the report of ptxas was read as {base}")
+    template = "_ZN6detrun6device17detrun_gemm_quantINS_7kernels10TypeIQ4_XSEEEvNS_4cuda6PlanesE"
+    if tools.short_name(template) != "detrun_gemm_quant<IQ4_XS>":
+        failed.append(f"a kernel of a type is called {tools.short_name(template)}")
     if parse_table(table("1.2.3", base)) != ("1.2.3", base):
         failed.append("a written table does not come back")
     for change, word in (((25 + 8, 32, 12, 512), "registers, recorded"),

@@ -56,13 +56,18 @@ def ptx_files(build):
 
 
 def short_name(mangled):
-    """detrun_gemv_f32 out of _ZN6detrun6device15detrun_gemv_f32EPKf..., for people."""
+    """detrun_gemv_f32 out of _ZN6detrun6device15detrun_gemv_f32EPKf..., for people; of a template
+    over tensor types detrun_gemv_quant<Q4_K>."""
     for match in re.finditer(r"(?<=\d)detrun_", mangled):
         length = re.search(r"(\d+)$", mangled[:match.start()]).group(1)
         for digits in (length, length[-2:], length[-1:]):
             name = mangled[match.start():match.start() + int(digits)]
             if len(name) == int(digits):
-                return name
+                behind = mangled[match.start() + int(digits):]
+                argument = re.match(r"I\w*?(\d+)Type(\w+)", behind)
+                if argument is None:
+                    return name
+                return f"{name}<{argument.group(2)[:int(argument.group(1)) - len('Type')]}>"
     return mangled
 
 

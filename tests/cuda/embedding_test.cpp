@@ -1,7 +1,7 @@
 // Embedding rows, emulated, bit-equal to the decoders of kernels/quant.
 #include "kernels/cuda/embedding.cuh"
 
-#include "tests/cuda/row_support.h"
+#include "tests/cuda/product_support.h"
 
 namespace detrun {
 namespace {
@@ -30,34 +30,6 @@ void check(const std::vector<float>& decoded, unsigned n_cols,
   }
 }
 
-// Scales: normal ones, subnormal ones, negative ones.
-std::uint16_t random_scale(std::mt19937& random) {
-  const unsigned sign = random() % 4 == 0 ? 0x8000u : 0;
-  return static_cast<std::uint16_t>(
-      sign | (random() % 4 == 0 ? 1 + random() % 1000 : 0x2000 + random() % 0x1000));
-}
-
-// Blocks with random bytes but for their scales, and their values.
-template <class Type>
-struct Matrix {
-  std::vector<typename Type::Block> blocks;
-  std::vector<float> decoded;
-
-  Matrix(std::mt19937& random, unsigned n_cols)
-      : blocks(std::size_t{kRows} * n_cols / Type::kBlockElems),
-        decoded(std::size_t{kRows} * n_cols) {
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-      auto* bytes = reinterpret_cast<std::uint8_t*>(&blocks[b]);
-      for (std::size_t i = 0; i < sizeof blocks[b]; ++i) {
-        bytes[i] = static_cast<std::uint8_t>(random() % 256);
-      }
-      blocks[b].d = random_scale(random);
-      if constexpr (Type::kMinimum == Minimum::kInteger) blocks[b].dmin = random_scale(random);
-      Type::decode(blocks[b], decoded.data() + b * Type::kBlockElems);
-    }
-  }
-};
-
 }  // namespace
 
 TEST_CASE("embedding rows of float types are decoded exactly") {
@@ -85,47 +57,22 @@ TEST_CASE("embedding rows of float types are decoded exactly") {
   }
 }
 
-TEST_CASE("embedding rows of Q8_0 are decoded exactly") {
-  std::mt19937 random(24);
-  for (const unsigned n_cols : {32u, 64u, 160u}) {
-    const Matrix<TypeQ8_0> matrix(random, n_cols);
-    std::vector<std::uint16_t> scales(matrix.blocks.size());
-    std::vector<std::int8_t> quants(matrix.decoded.size());
-    cuda::split_q8_0(matrix.blocks.data(), matrix.blocks.size(), scales.data(), quants.data());
-    check(matrix.decoded, n_cols, [&](const int* ids, unsigned n, unsigned k, float* out) {
-      device::detrun_embed_q8_0({scales.data(), quants.data()}, ids, n, k, out);
+TEST_CASE_TEMPLATE_DEFINE("embedding rows of quantized types equal the decoder bit for bit", Type,
+                          embed_quant) {
+  std::mt19937 random(Type::kGgufId);
+  for (const unsigned n_groups : {1u, 2u, 5u}) {
+    const unsigned n_cols = n_groups * Type::kBlockElems;
+    const auto blocks = random_blocks<Type>(random, std::size_t{kRows} * n_groups);
+    std::vector<float> decoded(std::size_t{kRows} * n_cols);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      Type::decode(blocks[b], decoded.data() + b * Type::kBlockElems);
+    }
+    DeviceBlocks<Type> matrix(blocks);
+    check(decoded, n_cols, [&](const int* ids, unsigned n, unsigned k, float* out) {
+      device::detrun_embed_quant<Type>(matrix.view(), ids, n, k, out);
     });
   }
 }
-
-TEST_CASE("embedding rows of Q4_K equal the decoder bit for bit") {
-  std::mt19937 random(25);
-  for (const unsigned n_cols : {256u, 768u}) {
-    const Matrix<TypeQ4_K> matrix(random, n_cols);
-    const std::size_t n = matrix.blocks.size();
-    std::vector<std::uint16_t> d(2 * n);
-    std::vector<std::uint8_t> scales(16 * n), quants(128 * n);
-    cuda::split_q4_k(matrix.blocks.data(), n, d.data(), scales.data(), quants.data());
-    check(matrix.decoded, n_cols, [&](const int* ids, unsigned n_ids, unsigned k, float* out) {
-      device::detrun_embed_q4_k({d.data(), scales.data(), quants.data()}, ids, n_ids, k, out);
-    });
-  }
-}
-
-TEST_CASE("embedding rows of Q6_K equal the decoder bit for bit") {
-  std::mt19937 random(26);
-  for (const unsigned n_cols : {256u, 768u}) {
-    const Matrix<TypeQ6_K> matrix(random, n_cols);
-    const std::size_t n = matrix.blocks.size();
-    std::vector<std::uint16_t> d(n);
-    std::vector<std::int8_t> scales(16 * n);
-    std::vector<std::uint8_t> low(128 * n), high(64 * n);
-    cuda::split_q6_k(matrix.blocks.data(), n, d.data(), scales.data(), low.data(), high.data());
-    check(matrix.decoded, n_cols, [&](const int* ids, unsigned n_ids, unsigned k, float* out) {
-      device::detrun_embed_q6_k({d.data(), scales.data(), low.data(), high.data()}, ids, n_ids, k,
-                                out);
-    });
-  }
-}
+TEST_CASE_TEMPLATE_APPLY(embed_quant, QuantTypes);
 
 }  // namespace detrun

@@ -77,6 +77,19 @@ TEST_CASE("a collective that one lane skips is reported") {
   }
 }
 
+TEST_CASE("lanes that one lane does not meet are reported") {
+  check_reported(32, "not all lanes reach", [] {
+    if (device::thread_x() != 31) device::sync_warp();
+  });
+}
+
+TEST_CASE("bytes are picked out of two words by number, and never by a number beyond") {
+  CHECK(device::pick_bytes(0x33221100u, 0x77665544u, 0x7650u) == 0x77665500u);
+  CHECK(device::pick_bytes(0x33221100u, 0x77665544u, 0xffff1234u) == 0x11223344u);
+  check_reported(32, "a byte picked beyond the eighth",
+                 [] { CHECK(device::pick_bytes(0, 0, 0x8000u) == 1); });
+}
+
 TEST_CASE("different collectives in one warp are reported") {
   const auto problem = launch({1, 1, 1}, {32, 1, 1}, LaneOrder::kAscending, [] {
     if (device::thread_x() < 16) {

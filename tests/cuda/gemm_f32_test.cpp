@@ -17,9 +17,7 @@ struct Shape {
 
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
-  for (const unsigned m : {1u, 2u, 7u, 8u, 9u, 15u, 16u, 17u, 33u, 63u, 64u, 65u}) {
-    all.push_back({m, 3, 40});
-  }
+  for (unsigned m = 1; m <= 70; ++m) all.push_back({m, 3, 40});
   for (const unsigned n : {1u, 3u, 4u, 5u, 63u, 64u, 65u, 127u, 128u, 129u}) {
     all.push_back({2, n, 40});
   }
@@ -29,27 +27,60 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-// y (m, n) by the kernels; `weight` and x row after row.
-template <class Element, class Kernel>
-std::vector<float> emulated(Kernel kernel, emulation::LaneOrder order, const Shape& shape,
-                            const std::vector<Element>& weight, const std::vector<float>& x) {
-  const auto& [m, n, k] = shape;
-  Aligned<Element> w_panels(cuda::panel_elements(n, k, cuda::kPanelOutputs));
-  cuda::pack_panels(weight.data(), n, k, w_panels.data());
-  Aligned<float> x_panels(cuda::panel_elements(m, k, cuda::kPanelRows));
-  std::memset(x_panels.data(), 0xff, x_panels.size() * sizeof(float));
-  launch_rows(blocks_for(x_panels.size(), device::kPackThreads), device::kPackThreads, order,
-              [&] { device::detrun_pack_rows(x.data(), shape.m, shape.k, x_panels.data()); });
-  Output y(std::size_t{m} * n);
-  const emulation::Dim grid{blocks_for(n, cuda::kPanelOutputs), blocks_for(m, cuda::kPanelRows), 1};
-  CHECK(emulation::launch(grid, {device::kGemmF32Threads, 1, 1}, order, [&] {
-          kernel(w_panels.data(), x_panels.data(), y.data(), shape.m, shape.n, shape.k);
-        }) == "");
-  return y.take();
+const auto kPackX = device::detrun_pack_x;
+const auto kPack32 = device::detrun_pack_weight_32;
+const auto kPack16 = device::detrun_pack_weight_16;
+
+// Rows (n_rows, k) to panels on the device, with room behind them that must stay as it was.
+template <class Element>
+std::vector<Element> packed(void (*kernel)(const Element*, unsigned, unsigned, Element*),
+                            unsigned width, emulation::LaneOrder order, unsigned n_rows, unsigned k,
+                            const std::vector<Element>& rows) {
+  const std::size_t size = cuda::panel_elements(n_rows, k, width);
+  std::vector<Element> panels(size + width, Element{77});
+  const emulation::Dim grid{blocks_for(k, 32), blocks_for(n_rows, width), 1};
+  CHECK(emulation::launch(grid, {device::kPackThreads, 1, 1}, order,
+                          [&] { kernel(rows.data(), n_rows, k, panels.data()); }) == "");
+  for (std::size_t i = size; i < panels.size(); ++i) CHECK(panels[i] == Element{77});
+  panels.resize(size);
+  return panels;
 }
 
-template <class Element, class Kernel>
-void check_gemm(std::uint32_t gguf_id, Element (*narrow)(float), Kernel kernel) {
+template <class Element>
+Aligned<Element> aligned(const std::vector<Element>& values) {
+  Aligned<Element> copy(values.size());
+  std::copy(values.begin(), values.end(), copy.data());
+  return copy;
+}
+
+// y (m, n) by the kernels; `weight` and x row after row. Rows of y are further apart than n.
+template <class Element, class Kernel, class Pack>
+std::vector<float> emulated(Kernel kernel, Pack pack_weight, emulation::LaneOrder order,
+                            const Shape& shape, const std::vector<Element>& weight,
+                            const std::vector<float>& x) {
+  const auto& [m, n, k] = shape;
+  Aligned<Element> w =
+      aligned(packed<Element>(pack_weight, cuda::kPanelOutputs, order, n, k, weight));
+  Aligned<float> x_panels = aligned(packed<float>(kPackX, cuda::kPanelRows, order, m, k, x));
+  const std::size_t stride = n + 7;
+  std::vector<float> y(m * stride, 1e30f);
+  const emulation::Dim grid{blocks_for(n, cuda::kPanelOutputs), blocks_for(m, cuda::kPanelRows), 1};
+  CHECK(emulation::launch(grid, {device::kGemmF32Threads, 1, 1}, order, [&] {
+          kernel(w.data(), x_panels.data(), y.data(), shape.m, shape.n, shape.k, stride);
+        }) == "");
+  std::vector<float> result;
+  for (std::size_t i = 0; i < y.size(); ++i) {
+    if (i % stride < n) {
+      result.push_back(y[i]);
+    } else {
+      CHECK(y[i] == 1e30f);
+    }
+  }
+  return result;
+}
+
+template <class Element, class Kernel, class Pack>
+void check_gemm(std::uint32_t gguf_id, Element (*narrow)(float), Kernel kernel, Pack pack_weight) {
   std::mt19937 random(gguf_id);
   for (const Shape& shape : shapes()) {
     const auto& [m, n, k] = shape;
@@ -62,7 +93,7 @@ void check_gemm(std::uint32_t gguf_id, Element (*narrow)(float), Kernel kernel) 
       CAPTURE(shape.m);
       CAPTURE(shape.n);
       CAPTURE(shape.k);
-      CHECK(same_bits(expected, emulated(kernel, order, shape, weight, x)));
+      CHECK(same_bits(expected, emulated(kernel, pack_weight, order, shape, weight, x)));
     }
   }
 }
@@ -75,41 +106,48 @@ TEST_CASE("a product whose every term underflows is +0 in the GEMM kernel") {
   for (const unsigned k : {64u, 70u}) {  // without and with padding
     const std::vector<float> x(k, 0x1p-100f), weight(k, -0x1p-100f);
     const std::vector<float> y =
-        emulated(device::detrun_gemm_f32, kOrders[0], {1, 1, k}, weight, x);
+        emulated(device::detrun_gemm_f32, kPack32, kOrders[0], {1, 1, k}, weight, x);
     CHECK(kernels::f32_bits(y[0]) == 0);
   }
 }
 
-TEST_CASE("rows of x go to their places in panels, with zeros around them") {
-  constexpr unsigned kM = 70, kK = 45;
-  std::vector<float> x(kM * kK);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1.0f + static_cast<float>(i);
-  std::vector<float> expected(cuda::panel_elements(kM, kK, cuda::kPanelRows));
-  for (std::size_t row = 0; row < kM; ++row) {
+// Element (row, i) of (n_rows, 45) in panels of `width` rows, two steps long.
+template <class Element>
+void check_places(void (*kernel)(const Element*, unsigned, unsigned, Element*), unsigned width) {
+  constexpr unsigned kK = 45;
+  const unsigned n_rows = width + 6;
+  std::vector<Element> rows(std::size_t{n_rows} * kK);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<Element>(1 + i);
+  std::vector<Element> expected(cuda::panel_elements(n_rows, kK, width));
+  for (std::size_t row = 0; row < n_rows; ++row) {
     for (std::size_t i = 0; i < kK; ++i) {
-      expected[((row / 64 * 32 + i % 32) * 2 + i / 32) * 64 + row % 64] = x[row * kK + i];
+      expected[((row / width * 32 + i % 32) * 2 + i / 32) * width + row % width] =
+          rows[row * kK + i];
     }
   }
   for (const auto order : kOrders) {
-    Output panels(expected.size());
-    launch_rows(blocks_for(expected.size(), device::kPackThreads) + 1, device::kPackThreads, order,
-                [&] { device::detrun_pack_rows(x.data(), kM, kK, panels.data()); });
-    CHECK(panels.take() == expected);
+    CHECK(packed<Element>(kernel, width, order, n_rows, kK, rows) == expected);
   }
 }
 
+TEST_CASE("rows go to their places in panels, with zeros around them") {
+  check_places<float>(kPackX, 64);
+  check_places<float>(kPack32, 128);
+  check_places<std::uint16_t>(kPack16, 128);
+}
+
 TEST_CASE("the F32 GEMM kernel equals the scalar reference bit for bit") {
-  check_gemm<float>(0, same, device::detrun_gemm_f32);
+  check_gemm<float>(0, same, device::detrun_gemm_f32, kPack32);
 }
 
 TEST_CASE("the F16 GEMM kernel equals the scalar reference bit for bit") {
   check_gemm<std::uint16_t>(
-      1, [](float v) { return f32_to_f16(v); }, device::detrun_gemm_f16);
+      1, [](float v) { return f32_to_f16(v); }, device::detrun_gemm_f16, kPack16);
 }
 
 TEST_CASE("the BF16 GEMM kernel equals the scalar reference bit for bit") {
   check_gemm<std::uint16_t>(
-      30, [](float v) { return f32_to_bf16(v); }, device::detrun_gemm_bf16);
+      30, [](float v) { return f32_to_bf16(v); }, device::detrun_gemm_bf16, kPack16);
 }
 
 }  // namespace detrun

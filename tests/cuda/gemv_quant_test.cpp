@@ -1,4 +1,4 @@
-// GEMV kernels of the K-quants, emulated, bit-equal to the scalar reference.
+// GEMV kernels of the quantized types, emulated, bit-equal to the scalar reference.
 #include "kernels/cuda/gemv_quant.cuh"
 
 #include "tests/cuda/product_support.h"
@@ -9,23 +9,27 @@ namespace {
 using namespace cuda_test;
 
 constexpr unsigned kRows[] = {1, 3, 4, 5, 9};
-constexpr unsigned kGroups[] = {1, 2, 7, 8, 9, 17};
+constexpr unsigned kGroups[] = {1, 2, 7, 8, 9, 17, 31, 32, 33, 70};
 
-template <class Device, class Blocks, class Kernel>
-void check_gemv(std::uint32_t gguf_id, Blocks (*make)(std::mt19937&, std::size_t), Kernel kernel) {
-  std::mt19937 random(gguf_id);
+}  // namespace
+
+TEST_CASE_TEMPLATE_DEFINE("the GEMV kernel equals the scalar reference bit for bit", Type,
+                          gemv_quant) {
+  std::mt19937 random(Type::kGgufId);
   for (const unsigned n : kRows) {
     for (const unsigned n_groups : kGroups) {
-      const unsigned k = n_groups * 256;
-      const Blocks blocks = make(random, std::size_t{n} * n_groups);
+      if (Type::kBlockElems == 256 && n_groups > 17) continue;
+      const unsigned k = n_groups * Type::kBlockElems;
+      const auto blocks = random_blocks<Type>(random, std::size_t{n} * n_groups);
       const std::vector<float> x = random_activations(random, 1, k);
-      const std::vector<float> expected = scalar_product(gguf_id, blocks.data(), 1, n, k, x);
-      Device weight(blocks);
+      const std::vector<float> expected = scalar_product(Type::kGgufId, blocks.data(), 1, n, k, x);
+      DeviceBlocks<Type> weight(blocks);
       DeviceRows rows(x, 1, k);
       for (const auto order : kOrders) {
         Output y(n);
-        launch_rows(blocks_for(n, device::kGemvQuantRows), device::kGemvQuantThreads, order,
-                    [&] { kernel(weight.view(), rows.view(), y.data(), n, n_groups); });
+        launch_rows(blocks_for(n, device::kGemvQuantRows), device::kGemvQuantThreads, order, [&] {
+          device::detrun_gemv_quant<Type>(weight.view(), rows.view(), y.data(), n, n_groups);
+        });
         CAPTURE(n);
         CAPTURE(n_groups);
         CHECK(same_bits(expected, y.take()));
@@ -33,28 +37,32 @@ void check_gemv(std::uint32_t gguf_id, Blocks (*make)(std::mt19937&, std::size_t
     }
   }
 }
+TEST_CASE_TEMPLATE_APPLY(gemv_quant, QuantTypes);
 
-}  // namespace
-
-TEST_CASE("the Q4_K GEMV kernel equals the scalar reference bit for bit") {
-  check_gemv<DeviceQ4K>(12, random_q4_k, device::detrun_gemv_q4_k);
+TEST_CASE("bytes are lowered without a borrow between them") {
+  for (unsigned value = 0; value < 128; ++value) {
+    for (const unsigned offset : {4u, 8u, 16u, 32u, 128u}) {
+      const auto word = static_cast<int>(value * 0x00010001u | (127 - value) * 0x01000100u);
+      const int lowered = device::lower_bytes(word, offset);
+      const int low = static_cast<int>(value) - static_cast<int>(offset);
+      const int high = 127 - static_cast<int>(value) - static_cast<int>(offset);
+      for (unsigned i = 0; i < 4; ++i) {
+        CHECK(device::signed_byte(lowered, i) == (i % 2 == 0 ? low : high));
+      }
+    }
+  }
 }
 
-TEST_CASE("the Q6_K GEMV kernel equals the scalar reference bit for bit") {
-  check_gemv<DeviceQ6K>(14, random_q6_k, device::detrun_gemv_q6_k);
-}
-
-TEST_CASE("six bits in four bytes are lowered by 32 without a borrow between bytes") {
-  for (unsigned value = 0; value < 64; ++value) {
-    for (unsigned shift = 0; shift <= 6; shift += 2) {
-      const unsigned other = 63 - value;
-      const auto low = static_cast<int>((value & 15) * 0x00010001u | (other & 15) * 0x01000100u);
-      const auto high = static_cast<int>((value >> 4) * 0x00010001u << shift |
-                                         (other >> 4) * 0x01000100u << shift);
-      const int joined = device::six_bits(low, high, shift);
-      CHECK(static_cast<std::int8_t>(joined) == static_cast<int>(value) - 32);
-      CHECK(static_cast<std::int8_t>(joined >> 8) == static_cast<int>(other) - 32);
-      CHECK(static_cast<std::int8_t>(joined >> 24) == static_cast<int>(other) - 32);
+TEST_CASE("the levels of eight half bytes are looked up in their places") {
+  for (unsigned number = 0; number < 16; ++number) {
+    CHECK(device::level_of(number) == kernels::iq4_level(static_cast<int>(number)));
+    unsigned word = 0;
+    for (unsigned i = 0; i < 8; ++i) word |= ((number + 3 * i) % 16) << (4 * i);
+    int pair[2];
+    device::look_up_levels(static_cast<int>(word), pair);
+    for (unsigned i = 0; i < 8; ++i) {
+      const int level = kernels::iq4_level(static_cast<int>((number + 3 * i) % 16));
+      CHECK(device::signed_byte(pair[i % 2], i / 2) == level);
     }
   }
 }

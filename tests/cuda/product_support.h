@@ -6,14 +6,27 @@
 
 #include <cstring>
 #include <random>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/cpu/ops.h"
 #include "kernels/cpu/quantized_row.h"
-#include "kernels/cuda/planes.h"
+#include "kernels/cuda/pack_planes.h"
 #include "tests/cuda/row_support.h"
 
+// For doctest's TEST_CASE_TEMPLATE_APPLY: every quantized type, by name.
+#define DETRUN_NAME_TYPE(name) TYPE_TO_STRING_AS(#name, ::detrun::kernels::Type##name);
+DETRUN_QUANT_TYPES(DETRUN_NAME_TYPE)
+
 namespace detrun::cuda_test {
+
+template <class First, class... Others>
+struct Behind {
+  using Types = std::tuple<Others...>;
+};
+#define DETRUN_COMMA_TYPE(name) , kernels::Type##name
+using QuantTypes = Behind<void DETRUN_QUANT_TYPES(DETRUN_COMMA_TYPE)>::Types;
 
 /// `n` elements that start at a multiple of 64 bytes.
 template <class T>
@@ -83,7 +96,8 @@ class DeviceRows {
   DeviceRows(const std::vector<float>& x, unsigned m, unsigned k)
       : quants_(std::size_t{m} * k),
         scales_(std::size_t{m} * k / 32),
-        sums_(std::size_t{m} * k / 32) {
+        sums_(std::size_t{m} * k / 32),
+        half_sums_(std::size_t{m} * k / 16) {
     const kernels::InputOps& input =
         kernels::scalar::kOps.inputs[static_cast<int>(kernels::InputForm::kQuantized)];
     Aligned<std::byte> bytes(input.row_bytes(k));
@@ -94,23 +108,28 @@ class DeviceRows {
       std::memcpy(quants_.data() + row * k, from.q, k);
       std::memcpy(scales_.data() + row * n_blocks, from.d, n_blocks * sizeof(float));
       std::memcpy(sums_.data() + row * n_blocks, from.bx, n_blocks * sizeof(float));
+      std::memcpy(half_sums_.data() + row * 2 * n_blocks, from.b16,
+                  n_blocks * 2 * sizeof(*from.b16));
     }
   }
-  cuda::QuantizedRows view() { return {quants_.data(), scales_.data(), sums_.data()}; }
+  cuda::QuantizedRows view() {
+    return {quants_.data(), scales_.data(), sums_.data(), half_sums_.data()};
+  }
 
  private:
   Aligned<std::int8_t> quants_;
   Aligned<float> scales_, sums_;
+  Aligned<std::int16_t> half_sums_;
 };
 
-/// Activations: random, the largest possible quants beside a block below 2^-100.
+/// Activations: random; in the first group the largest possible quants; blocks below 2^-100.
 inline std::vector<float> random_activations(std::mt19937& random, unsigned m, unsigned k) {
   std::vector<float> x = random_floats(random, std::size_t{m} * k, 2.0f);
   for (std::size_t block = 1; block < x.size() / 32; ++block) {
     if (random() % 8 != 0) continue;
     for (std::size_t i = 0; i < 32; ++i) x[32 * block + i] = 0x1p-101f;
   }
-  for (std::size_t i = 0; i < 32 && i < x.size(); ++i) x[i] = 3.0f;
+  for (std::size_t i = 0; i < 256 && i < x.size(); ++i) x[i] = 3.0f;
   return x;
 }
 
@@ -119,79 +138,42 @@ inline std::uint16_t random_half(std::mt19937& random) {
   return kernels::f32_to_f16(random() % 16 == 0 ? value * 0x1p-8f : value);
 }
 
-/// Every byte random, the scales halves of either sign; the first block reaches all extremes.
-inline std::vector<kernels::BlockQ8_0> random_q8_0(std::mt19937& random, std::size_t n) {
-  std::vector<kernels::BlockQ8_0> blocks(n);
-  for (auto& block : blocks) {
-    block.d = random_half(random);
-    for (std::int8_t& q : block.q) q = static_cast<std::int8_t>(random() % 256);
+/// Every byte random, the scales halves of either sign. Of nine blocks or more the first reach all
+/// extremes: every bit 0, every bit 1, and the lowest integer scale beside the lowest quant.
+template <class Type>
+std::vector<typename Type::Block> random_blocks(std::mt19937& random, std::size_t n) {
+  std::vector<typename Type::Block> blocks(n);
+  for (std::size_t b = 0; b < n; ++b) {
+    auto* bytes = reinterpret_cast<std::uint8_t*>(&blocks[b]);
+    const std::size_t kind = n >= 9 ? b : 3;
+    for (std::size_t i = 0; i < sizeof blocks[b]; ++i) {
+      bytes[i] = static_cast<std::uint8_t>(kind == 0 || kind == 2 ? 0 : kind == 1 ? 255 : random());
+    }
+    if constexpr (std::is_same_v<Type, kernels::TypeQ6_K>) {
+      if (kind == 2) std::memset(blocks[b].scales, 0x80, sizeof blocks[b].scales);
+    }
+    blocks[b].d = random_half(random);
+    if constexpr (Type::kMinimum == kernels::Minimum::kFloat) blocks[b].m = random_half(random);
+    if constexpr (Type::kMinimum == kernels::Minimum::kInteger) {
+      blocks[b].dmin = random_half(random);
+    }
   }
-  for (std::int8_t& q : blocks[0].q) q = -128;
   return blocks;
 }
 
-inline std::vector<kernels::BlockQ4_K> random_q4_k(std::mt19937& random, std::size_t n) {
-  std::vector<kernels::BlockQ4_K> blocks(n);
-  for (auto& block : blocks) {
-    block.d = random_half(random);
-    block.dmin = random_half(random);
-    for (std::uint8_t& s : block.scales) s = static_cast<std::uint8_t>(random());
-    for (std::uint8_t& q : block.qs) q = static_cast<std::uint8_t>(random());
+/// A quantized weight in device memory.
+template <class Type>
+class DeviceBlocks {
+ public:
+  explicit DeviceBlocks(const std::vector<typename Type::Block>& blocks)
+      : n_(blocks.size()), image_(cuda::QuantLayout<Type>::image_bytes(n_)) {
+    cuda::pack_groups<Type>(blocks.data(), 0, n_, view());
   }
-  for (std::uint8_t& s : blocks[0].scales) s = 0xff;
-  for (std::uint8_t& q : blocks[0].qs) q = 0xff;
-  return blocks;
-}
+  cuda::Planes view() { return cuda::QuantLayout<Type>::planes(image_.data(), n_); }
 
-inline std::vector<kernels::BlockQ6_K> random_q6_k(std::mt19937& random, std::size_t n) {
-  std::vector<kernels::BlockQ6_K> blocks(n);
-  for (auto& block : blocks) {
-    block.d = random_half(random);
-    for (std::uint8_t& q : block.ql) q = static_cast<std::uint8_t>(random());
-    for (std::uint8_t& q : block.qh) q = static_cast<std::uint8_t>(random());
-    for (std::int8_t& s : block.scales) s = static_cast<std::int8_t>(random() % 256);
-  }
-  // -32 times scale -128 times 127: the largest sum there is.
-  for (std::uint8_t& q : blocks[0].ql) q = 0;
-  for (std::uint8_t& q : blocks[0].qh) q = 0;
-  for (std::int8_t& s : blocks[0].scales) s = -128;
-  return blocks;
-}
-
-/// Weights in device memory, and the view that kernels take.
-struct DeviceQ8_0 {
-  explicit DeviceQ8_0(const std::vector<kernels::BlockQ8_0>& blocks)
-      : scales(blocks.size()), quants(blocks.size() * 32) {
-    cuda::split_q8_0(blocks.data(), blocks.size(), scales.data(), quants.data());
-  }
-  cuda::PlanesQ8_0 view() { return {scales.data(), quants.data()}; }
-  Aligned<std::uint16_t> scales;
-  Aligned<std::int8_t> quants;
-};
-
-struct DeviceQ4K {
-  explicit DeviceQ4K(const std::vector<kernels::BlockQ4_K>& blocks)
-      : d(blocks.size() * 2), scales(blocks.size() * 16), quants(blocks.size() * 128) {
-    cuda::split_q4_k(blocks.data(), blocks.size(), d.data(), scales.data(), quants.data());
-  }
-  cuda::PlanesQ4K view() { return {d.data(), scales.data(), quants.data()}; }
-  Aligned<std::uint16_t> d;
-  Aligned<std::uint8_t> scales, quants;
-};
-
-struct DeviceQ6K {
-  explicit DeviceQ6K(const std::vector<kernels::BlockQ6_K>& blocks)
-      : d(blocks.size()),
-        scales(blocks.size() * 16),
-        low(blocks.size() * 128),
-        high(blocks.size() * 64) {
-    cuda::split_q6_k(blocks.data(), blocks.size(), d.data(), scales.data(), low.data(),
-                     high.data());
-  }
-  cuda::PlanesQ6K view() { return {d.data(), scales.data(), low.data(), high.data()}; }
-  Aligned<std::uint16_t> d;
-  Aligned<std::int8_t> scales;
-  Aligned<std::uint8_t> low, high;
+ private:
+  std::size_t n_;
+  Aligned<std::byte> image_;
 };
 
 }  // namespace detrun::cuda_test

@@ -48,8 +48,14 @@ Matrix make_matrix(QType type, std::uint64_t seed, std::uint64_t n, std::uint64_
   return {static_cast<std::uint32_t>(type), n, k, golden::matrix(info, kind, seed, 0, n, k)};
 }
 
-constexpr QType kTypes[] = {QType::kF32,  QType::kF16,  QType::kBF16,
-                            QType::kQ8_0, QType::kQ4_K, QType::kQ6_K};
+/// Every type that the device knows.
+std::vector<QType> device_types() {
+  std::vector<QType> types;
+  for (std::uint32_t id = 0; id < 64; ++id) {
+    if (device_has_product(id)) types.push_back(static_cast<QType>(id));
+  }
+  return types;
+}
 
 void add_products(Cases& cases) {
   struct Shape {
@@ -57,9 +63,10 @@ void add_products(Cases& cases) {
     bool large;
   };
   constexpr Shape kVectors[] = {{1, 33, 1024, false}, {2, 7, 256, false}, {1, 4099, 4096, true}};
+  // More rows than the panels of a float weight hold at once, too.
   constexpr Shape kMatrices[] = {
-      {5, 70, 512, false}, {67, 131, 256, false}, {130, 257, 2048, true}};
-  for (const QType type : kTypes) {
+      {5, 70, 512, false}, {67, 131, 256, false}, {130, 257, 2048, true}, {3, 8300, 256, true}};
+  for (const QType type : device_types()) {
     const std::string name(qtype_info(type).name);
     const auto add = [&](const char* kernel, const Shape& s, Form form) {
       cases.add(std::string(kernel) + " " + name, times(s.m, s.n, s.k), s.large,

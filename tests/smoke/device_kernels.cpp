@@ -36,12 +36,9 @@ class DeviceKernels final : public Kernels {
   Choices choose(const Floats& logits, std::uint64_t n) override;
 };
 
-/// Is the type's input quantized? Only the three float types take floats.
-bool takes_floats(std::uint32_t gguf_id) { return gguf_id == 0 || gguf_id == 1 || gguf_id == 30; }
-
 Floats DeviceKernels::product(const Matrix& weight, const Floats& x, std::uint64_t m, Form form) {
   const std::uint64_t k = weight.k;
-  if (takes_floats(weight.gguf_id)) {
+  if (device_takes_floats(weight.gguf_id)) {
     return device_product(weight.gguf_id, weight.bytes.data(), weight.n, k,
                           {x.data(), k * sizeof(float), m}, form);
   }

@@ -1,5 +1,5 @@
 // Memory of the device, owned, with guard zones before and behind that show a stray write. The same
-// source runs on the emulated runtime of shim/cuda_runtime_api.h.
+// source runs on the emulated runtime of kernels/cuda/emulated_runtime.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -50,6 +50,8 @@ class DeviceMemory {
     return all;
   }
   void read_into(void* to);
+  /// Waits for the device. Throws DeviceFailure when a guard changed.
+  void check_guards();
   /// At most `size` bytes.
   void write_from(const void* from, std::size_t size);
 

@@ -7,6 +7,7 @@
 #include "device_memory.h"
 #include "kernels/cpu/attention_slots.h"
 #include "kernels/cpu/quantized_row.h"
+#include "kernels/cuda/planes.h"
 #include "kernels_under_test.h"
 
 namespace detrun::smoke {
@@ -163,9 +164,10 @@ void function(const float* x, std::uint64_t n, float* y) {
 
 template <Form kForm>
 CpuOps make_table() {
-  static const std::array matmuls = {matmul_ops<0, kForm>(),  matmul_ops<1, kForm>(),
-                                     matmul_ops<30, kForm>(), matmul_ops<8, kForm>(),
-                                     matmul_ops<12, kForm>(), matmul_ops<14, kForm>()};
+#define DETRUN_MATMUL(name) , matmul_ops<kernels::Type##name::kGgufId, kForm>()
+  static const std::array matmuls = {matmul_ops<0, kForm>(), matmul_ops<1, kForm>(),
+                                     matmul_ops<30, kForm>() DETRUN_QUANT_TYPES(DETRUN_MATMUL)};
+#undef DETRUN_MATMUL
   CpuOps ops = kernels::scalar::kOps;  // row sizes, scratch, preparing floats
   ops.name = kForm == Form::kVector ? "device" : "device, many rows";
   ops.inputs[static_cast<int>(kernels::InputForm::kQuantized)].prepare = prepare_quantized;

@@ -97,6 +97,8 @@ struct PreparedRows {
 Floats device_product(std::uint32_t gguf_id, const std::byte* matrix, std::uint64_t n,
                       std::uint64_t k, PreparedRows x, Form form);
 bool device_has_product(std::uint32_t gguf_id);
+/// Whether its `rows` are floats, not quantized rows.
+bool device_takes_floats(std::uint32_t gguf_id);
 Floats device_embed(std::uint32_t gguf_id, const std::byte* matrix, std::uint64_t n,
                     std::uint64_t k, const std::vector<int>& ids);
 

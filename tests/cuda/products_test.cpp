@@ -1,0 +1,181 @@
+// The table of tensor types on a device, through its launchers on the emulated runtime: each row
+// against the scalar reference, as the backend would call it.
+#include "kernels/cuda/products.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "tests/cuda/product_support.h"
+
+namespace detrun {
+namespace {
+
+using namespace cuda_test;
+using cuda::ProductOps;
+
+constexpr std::uint32_t kIds = 64;  // GGUF's are below
+
+// Rows of the file (n, k) of any type.
+std::vector<std::byte> random_rows(std::mt19937& random, std::uint32_t id, unsigned n, unsigned k) {
+  std::vector<std::byte> rows;
+  const auto append = [&rows](const auto& values) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+    rows.assign(bytes, bytes + values.size() * sizeof(values[0]));
+  };
+  const std::size_t size = std::size_t{n} * k;
+  if (id <= 1 || id == 30) {
+    const std::vector<float> wide = random_floats(random, size, 2.0f);
+    std::vector<std::uint16_t> narrow;
+    narrow.reserve(wide.size());
+    for (const float v : wide) {
+      narrow.push_back(id == 1 ? kernels::f32_to_f16(v) : kernels::f32_to_bf16(v));
+    }
+    id == 0 ? append(wide) : append(narrow);
+  }
+#define DETRUN_RANDOM(name)               \
+  if (id == kernels::Type##name::kGgufId) \
+    append(random_blocks<kernels::Type##name>(random, size / kernels::Type##name::kBlockElems));
+  DETRUN_QUANT_TYPES(DETRUN_RANDOM)
+#undef DETRUN_RANDOM
+  return rows;
+}
+
+// A weight, its activations and all memory that a product touches, with bytes behind each that must
+// stay as they were.
+class Product {
+ public:
+  Product(std::mt19937& random, const ProductOps& ops, unsigned m, unsigned n, unsigned k)
+      : ops_(ops),
+        m_(m),
+        rows_(random_rows(random, ops.gguf_id, n, k)),
+        floats_(random_activations(random, m, k)),
+        image_(ops.image_bytes(n, k)),
+        x_(floats_.size()),
+        workspace_(ops.workspace_bytes(m, n, k) + kBehind) {
+    std::copy(floats_.begin(), floats_.end(), x_.data());
+    ops.pack(rows_.data(), n, k, 0, n, image_.data());
+    if (ops.input == kernels::InputForm::kQuantized) quantized_.emplace(floats_, m, k);
+    weight_ = {image_.data(), n, k};
+    std::memset(workspace_.data(), 0x5a, workspace_.size());
+  }
+
+  std::vector<float> expected() const {
+    return scalar_product(ops_.gguf_id, rows_.data(), m_, weight_.n, weight_.k, floats_);
+  }
+  std::vector<float> by_gemm() {
+    Output y(std::size_t{m_} * weight_.n);
+    CHECK(ops_.gemm(weight_, activations(), workspace_.data(), y.data(), nullptr) == cudaSuccess);
+    for (std::size_t i = workspace_.size() - kBehind; i < workspace_.size(); ++i) {
+      REQUIRE(workspace_.data()[i] == std::byte{0x5a});
+    }
+    return y.take();
+  }
+  std::vector<float> by_gemv() {
+    Output y(weight_.n);
+    CHECK(ops_.gemv(weight_, activations(), y.data(), nullptr) == cudaSuccess);
+    return y.take();
+  }
+
+ private:
+  static constexpr std::size_t kBehind = 1024;
+  cuda::Activations activations() {
+    cuda::Activations x{x_.data(), {}, m_};
+    if (quantized_) x = {nullptr, quantized_->view(), m_};
+    return x;
+  }
+  const ProductOps& ops_;
+  unsigned m_;
+  std::vector<std::byte> rows_;
+  std::vector<float> floats_;
+  Aligned<std::byte> image_;
+  Aligned<float> x_;
+  Aligned<std::byte> workspace_;
+  std::optional<DeviceRows> quantized_;
+  cuda::DeviceMatrix weight_{};
+};
+
+void check_product(std::mt19937& random, const ProductOps& ops, unsigned m, unsigned n,
+                   unsigned k) {
+  CAPTURE(ops.gguf_id);
+  CAPTURE(m);
+  CAPTURE(n);
+  CAPTURE(k);
+  Product product(random, ops, m, n, k);
+  const std::vector<float> expected = product.expected();
+  CHECK(same_bits(expected, product.by_gemm()));
+  if (m == 1) CHECK(same_bits(expected, product.by_gemv()));
+}
+
+}  // namespace
+
+TEST_CASE("the device has the types of the scalar reference, in the same form") {
+  const kernels::CpuOps& scalar = kernels::scalar::kOps;
+  std::size_t found = 0;
+  for (std::uint32_t id = 0; id < kIds; ++id) {
+    const ProductOps* ops = cuda::find_product(id);
+    if (ops == nullptr) continue;
+    ++found;
+    CHECK(ops->gguf_id == id);
+    CHECK(ops->input == scalar_matmul(id).input);
+  }
+  CHECK(found == scalar.n_matmuls);
+}
+
+TEST_CASE("products through the table equal the scalar reference bit for bit") {
+  std::mt19937 random(5);
+  for (std::uint32_t id = 0; id < kIds; ++id) {
+    const ProductOps* ops = cuda::find_product(id);
+    if (ops == nullptr) continue;
+    const bool floats = ops->input == kernels::InputForm::kFloat;
+    for (const unsigned m : {1u, 2u, 33u, 65u}) {
+      check_product(random, *ops, m, 67, floats ? 45 : 512);
+      check_product(random, *ops, m, 5, floats ? 264 : 256);
+    }
+  }
+}
+
+TEST_CASE("a float weight that the workspace holds only in strips gives the same bits") {
+  std::mt19937 random(6);
+  for (const std::uint32_t id : {0u, 1u, 30u}) {
+    const ProductOps& ops = *cuda::find_product(id);
+    CHECK(ops.workspace_bytes(2, 1u << 20, 3) == ops.workspace_bytes(2, 8192, 3));
+    check_product(random, ops, 2, 8192 + 70, 3);
+  }
+}
+
+TEST_CASE("rows through the table equal those of the scalar reference") {
+  std::mt19937 random(7);
+  const std::vector<int> tokens = {8, 0, 3, 3, 7};
+  for (std::uint32_t id = 0; id < kIds; ++id) {
+    const ProductOps* ops = cuda::find_product(id);
+    if (ops == nullptr) continue;
+    const unsigned n = 9;
+    const unsigned k = ops->input == kernels::InputForm::kFloat ? 45 : 512;
+    const std::vector<std::byte> rows = random_rows(random, id, n, k);
+    Aligned<std::byte> image(ops->image_bytes(n, k));
+    // A call that reached beyond its rows would bring zeros.
+    const auto row_bytes = static_cast<std::ptrdiff_t>(rows.size() / n);
+    std::vector<std::byte> early = rows;
+    std::vector<std::byte> late = rows;
+    std::fill(early.begin() + 4 * row_bytes, early.end(), std::byte{0});
+    std::fill(late.begin(), late.begin() + 4 * row_bytes, std::byte{0});
+    ops->pack(late.data(), n, k, 4, n, image.data());
+    ops->pack(early.data(), n, k, 0, 4, image.data());
+    ops->pack(late.data(), n, k, 6, n, image.data());
+    std::vector<float> expected(tokens.size() * k);
+    const kernels::MatmulOps& scalar = scalar_matmul(id);
+    Aligned<std::byte> packed(scalar.packed_bytes(k, n));
+    scalar.pack(rows.data(), k, n, 0, (n + scalar.group - 1) / scalar.group, packed.data());
+    for (std::size_t i = 0; i < tokens.size(); ++i) {
+      scalar.decode_row(packed.data(), k, n, static_cast<std::uint64_t>(tokens[i]),
+                        expected.data() + i * k);
+    }
+    Output out(expected.size());
+    CHECK(ops->embed({image.data(), n, k}, tokens.data(), static_cast<unsigned>(tokens.size()),
+                     out.data(), nullptr) == cudaSuccess);
+    CAPTURE(id);
+    CHECK(same_bits(expected, out.take()));
+  }
+}
+
+}  // namespace detrun

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,12 +81,38 @@ struct MatmulTask {
   Buffer* y;
 };
 
+/// A GPU as its driver describes it.
+struct DeviceInfo {
+  std::uint32_t index;         ///< as CUDA counts the devices that this process sees
+  std::string name, uuid;      ///< "NVIDIA H200", "GPU-01234567-89ab-..."
+  std::uint32_t major, minor;  ///< compute capability
+  std::uint64_t memory_bytes;  ///< all there is, in use or not
+  std::uint32_t n_multiprocessors;
+  bool ecc;                     ///< error correction is on
+  std::string driver, runtime;  ///< CUDA versions: "13.0"
+};
+
 struct BackendInfo {
-  std::string name;  ///< "cpu"
-  std::string isa;   ///< "scalar", "avx2"
-  std::uint32_t n_threads;
+  std::string name;                 ///< "cpu", "cuda"; "cuda-emulated" in test programs
+  std::string isa;                  ///< "scalar", "avx2", "sm_90"
+  std::uint32_t n_threads;          ///< of the CPU; 1 where a device computes
   std::vector<std::uint32_t> cpus;  ///< the cores the threads are pinned to; empty: not pinned
   std::uint32_t fp_control_found;   ///< MXCSR (FPCR) as found at start, see FpControlScope
+  std::optional<DeviceInfo> device = std::nullopt;
+};
+
+/// The memory that a backend's objects lie in.
+struct BackendMemory {
+  std::string where;    ///< for messages: "", " on device 0 (NVIDIA H200)"
+  std::uint64_t total;  ///< bytes; no object is larger
+  std::uint64_t free;   ///< bytes now; the total where nobody says
+};
+
+/// Most of everything that the passes of one context ask for.
+struct PassShape {
+  std::uint32_t rows, n_ctx;
+  std::uint64_t row_floats;  ///< of the widest input of a product
+  std::uint32_t n_heads, head_dim;
 };
 
 /// While it lives this thread computes as the contract says: nearest even, subnormals kept. Every
@@ -104,11 +131,31 @@ class FpControlScope {
 };
 
 /// Operators throw Error kInternal for what only the data can show: K or V that overflows f16
-/// (hint: --kv f32), activations that are not finite. Messages name the operator.
+/// (hint: --kv f32), activations that are not finite. Messages name the operator. A device runs
+/// behind its caller: there such an Error comes from the next download() or synchronize() and
+/// names nothing; has_unplaced_error() tells, and the same calls after place_errors(true) throw
+/// the Error of the operator.
 class Backend {
  public:
   virtual ~Backend() = default;
   virtual const BackendInfo& info() const = 0;
+  virtual BackendMemory memory() const = 0;
+
+  /// Waits for every operator called so far. Errors as theirs.
+  virtual void synchronize() {}
+  /// The last Error was about values, and did not say whose.
+  virtual bool has_unplaced_error() const { return false; }
+  /// While on, an operator waits and throws its own Error. Slow; no influence on any bit.
+  virtual void place_errors(bool /*on*/) {}
+  /// Bytes of memory that such a matrix takes; 0 where nobody needs to ask before.
+  virtual std::uint64_t weight_bytes(QType /*type*/, std::uint64_t /*n_rows*/,
+                                     std::uint64_t /*row_elems*/) const {
+    return 0;
+  }
+  /// Bytes of scratch for passes of this shape with the weights loaded so far, and making it, so
+  /// that passes allocate nothing and none fails for lack of memory.
+  virtual std::uint64_t scratch_bytes(const PassShape& /*shape*/) const { return 0; }
+  virtual void reserve(const PassShape& /*shape*/) {}
 
   /// Checks that every weight or block scale is finite (Error kUsage naming the tensor), then lays
   /// the matrix out for the kernels.
@@ -177,6 +224,23 @@ struct CpuOptions {
 /// An instruction set whose known-answer test fails is skipped with a warning; asked for by name,
 /// it is Error kInternal.
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
+
+struct CudaOptions {
+  std::string device;  ///< an index, or a UUID as nvidia-smi prints it; empty: device 0
+};
+/// What this program can do with CUDA, here and now.
+struct CudaSupport {
+  std::string name;     ///< of the backend: "cuda"; "cuda-emulated" in test programs; empty: none
+  bool usable = false;  ///< make_cuda_backend without a device named would find one
+  std::string text;     ///< one line: the device, or why there is none
+};
+CudaSupport cuda_support();
+/// Error kUsage: built without CUDA, no driver, no such device, a device too old or divided (MIG);
+/// kInternal: the driver fails.
+void require_cuda_device(const CudaOptions& options);
+/// Errors: the same. A program links one of three libraries that have these functions: with the
+/// CUDA runtime, with its emulation (test programs), with neither.
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
 /// What the processor does at most of one kind of work, measured on all threads at once: what a
 /// figure of speed is compared with. Every call measures anew, some hundredths of a second long.

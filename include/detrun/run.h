@@ -33,9 +33,14 @@ class Observer {
                            std::uint64_t /*total*/, std::string_view /*unit*/) {}
 };
 
+/// "auto" (CUDA where a device can be used, otherwise the CPU), "cpu", "cuda"; in test programs
+/// also the emulated one.
+std::vector<std::string> backend_names();
+
 struct EngineOptions {
   std::uint32_t threads = 0;     ///< 0: one per core this process may run on
-  std::string backend = "auto";  ///< auto, cpu, cuda
+  std::string backend = "auto";  ///< one of backend_names()
+  std::string device = {};       ///< of CUDA: an index or a UUID; empty: device 0
   std::uint32_t chunk = 0;       ///< tokens a forward pass takes at once; 0: a default
 };
 
@@ -329,6 +334,9 @@ struct VersionReport {
   std::string version, build_type, compiler;
   std::vector<std::string> cpu_isas;  ///< built in and usable here, best first
   std::string cuda;                   ///< empty: built without CUDA
+  std::string cuda_backend = "cuda";  ///< its name, also where there is none
+  bool cuda_usable = false;           ///< it has a device here
+  std::string cuda_device;            ///< one line: the device, or why there is none
   std::string numerics_profile;
   int numerics_version = 0, ledger_schema = 0, seal_version = 0;
 };

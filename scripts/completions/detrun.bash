@@ -23,6 +23,7 @@ _detrun() {
     "record --chunk") return ;;
     "record --threads") return ;;
     "record --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "record --device") return ;;
     "record --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     "record --tag") return ;;
     "record --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
@@ -37,6 +38,7 @@ _detrun() {
     "replay --jobs") return ;;
     "replay --threads") return ;;
     "replay --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "replay --device") return ;;
     "replay --chunk") return ;;
     "replay --ledger") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     "replay --junit") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
@@ -77,11 +79,13 @@ _detrun() {
     "bench --ctx") return ;;
     "bench --threads") return ;;
     "bench --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "bench --device") return ;;
     "bench --chunk") return ;;
     "bench --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     "bench --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
     "fingerprint --threads") return ;;
     "fingerprint --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
+    "fingerprint --device") return ;;
     "fingerprint --log-file") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     "fingerprint --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
     "tokenize -m"|"tokenize --model") compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
@@ -91,14 +95,14 @@ _detrun() {
     "tokenize --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
   esac
   case $command in
-    record) words="-m --model -p --prompt -f --file --tokens --prompts --strict -n --n --ctx --kv --numerics --chunk --threads --backend --ledger --no-ledger --tag --echo --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    replay) words="--all --tag --since --sample --seed --shard -m --model --mode --force --strict --fail-fast --jobs --threads --backend --chunk --ledger --junit --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
+    record) words="-m --model -p --prompt -f --file --tokens --prompts --strict -n --n --ctx --kv --numerics --chunk --threads --backend --device --ledger --no-ledger --tag --echo --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    replay) words="--all --tag --since --sample --seed --shard -m --model --mode --force --strict --fail-fast --jobs --threads --backend --device --chunk --ledger --junit --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
     verify) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
     list) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
     show) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
     stress) words="-m --model -p --prompt -f --file --tokens --runs -n --n --ctx --kv --seed --expect --threads --chunk --isa --state --mode --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    bench) words="-m --model --shape --type --only --repeat -n --n --ctx --threads --backend --chunk --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    fingerprint) words="--threads --backend --pretty -v --verbose -q --quiet --log-file --color -h --help" ;;
+    bench) words="-m --model --shape --type --only --repeat -n --n --ctx --threads --backend --device --chunk --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    fingerprint) words="--threads --backend --device --pretty -v --verbose -q --quiet --log-file --color -h --help" ;;
     tokenize) words="-m --model -p --prompt -f --file --bos --special -v --verbose -q --quiet --log-file --color -h --help" ;;
     help) words="record replay verify list show stress bench fingerprint tokenize" ;;
     *) words="record replay verify list show stress bench fingerprint tokenize help -v --verbose -q --quiet --log-file --color -h --help --version" ;;

@@ -49,7 +49,8 @@ _detrun() {
             '(--numerics)--numerics[arithmetic profile \[portable\]]:PROFILE: ' \
             '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--no-ledger)--no-ledger[only run, log nothing]' \
             '*--tag[a note to the run; may be repeated]:K=V: ' \
@@ -81,7 +82,8 @@ _detrun() {
             '(--fail-fast)--fail-fast[stop at the first run that is not REPRODUCED]' \
             '(--jobs)--jobs[runs replayed at once, on cores of their own \[1\]]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
             '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--junit)--junit[write a JUnit report as well]:FILE:_files' \
@@ -182,7 +184,8 @@ _detrun() {
             '(-n --n)--n[steps of decode, record and replay_step \[64\]]:N: ' \
             '(--ctx)--ctx[context in tokens \[as many as are needed\]]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
             '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--json)--json[print a JSON document instead of text]' \
             '*-v[log what is done; twice\: in detail]' \
@@ -198,7 +201,8 @@ _detrun() {
         fingerprint)
           _arguments \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
             '(--pretty)--pretty[indented, for reading]' \
             '*-v[log what is done; twice\: in detail]' \
             '*--verbose[log what is done; twice\: in detail]' \

@@ -12,6 +12,7 @@
 #include "backend/cpu_memory.h"
 #include "backend/cpu_select.h"
 #include "backend/cpu_weight.h"
+#include "backend/operator_errors.h"
 #include "backend/thread_pool.h"
 #include "detrun/backend.h"
 #include "detrun/error.h"
@@ -68,6 +69,7 @@ class CpuBackend final : public Backend {
   }
 
   const BackendInfo& info() const override { return info_; }
+  BackendMemory memory() const override;
   std::unique_ptr<Weight> load_weight(const WeightView& view) override;
   std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override;
   std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override;
@@ -116,6 +118,11 @@ void CpuBackend::split(std::uint32_t n_items, std::uint64_t n_muls, Body&& body)
   for (std::uint32_t item = 0; item < n_items; ++item) body(item, 0);
 }
 
+BackendMemory CpuBackend::memory() const {
+  const std::uint64_t total = physical_memory_bytes();
+  return {{}, total, total};
+}
+
 std::unique_ptr<Weight> CpuBackend::load_weight(const WeightView& view) {
   return load_cpu_weight(ops_, *pool_, view);
 }
@@ -162,9 +169,7 @@ const std::byte* CpuBackend::prepare(kernels::InputForm form, const MatmulTask& 
     if (!input.prepare(x + row * k, k, memory.data() + row * row_bytes)) bad.lower(row);
   });
   if (bad.found()) {
-    throw_internal("matmul " + cast<const CpuWeight>(*reader.weight).name + ": activation row " +
-                   std::to_string(bad.value()) + " of " + std::to_string(rows) +
-                   " holds a value that is not finite");
+    throw_activation_not_finite(cast<const CpuWeight>(*reader.weight).name, bad.value(), rows);
   }
   return memory.data();
 }
@@ -224,9 +229,7 @@ void CpuBackend::rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::
     const std::uint64_t at = std::uint64_t{row} * n;
     if (!ops_.rmsnorm(in + at, w, eps, n, out + at)) bad.lower(row);
   });
-  if (!bad.found()) return;
-  throw_internal("rmsnorm: the sum of squares of row " + std::to_string(bad.value()) + " of " +
-                 std::to_string(rows) + " is not finite");
+  if (bad.found()) throw_norm_not_finite(bad.value(), rows);
 }
 
 void CpuBackend::rope(Buffer& x, const RopeParams& params, std::uint32_t rows,
@@ -268,11 +271,7 @@ void CpuBackend::kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, 
       }
     }
   });
-  if (!bad.found()) return;
-  const std::string where = "kv_write: K or V of layer " + std::to_string(layer) + ", position " +
-                            std::to_string(pos0 + bad.value());
-  if (shape.type == KvType::kF32) throw_internal(where + " is not finite");
-  throw_internal(where + " does not fit into f16 (largest 65504)", "run with --kv f32");
+  if (bad.found()) throw_kv_does_not_fit(shape.type, layer, pos0 + bad.value());
 }
 
 void CpuBackend::attention(const Buffer& q, const KvCache& cache, std::uint32_t layer,

@@ -1,8 +1,8 @@
-// The KV cache of the CPU backend: per layer K then V, each (kv_head, position, stride). The stride
-// is head_dim rounded up to 8 elements; what lies beyond head_dim is never written and stays zero.
+// The KV cache of the CPU backend: KvLayout in ordinary memory.
 #pragma once
 
 #include "backend/cpu_memory.h"
+#include "backend/kv_layout.h"
 #include "detrun/backend.h"
 
 namespace detrun {
@@ -13,18 +13,16 @@ class CpuKvCache final : public KvCache {
   explicit CpuKvCache(const KvShape& shape);
   std::vector<std::byte> snapshot(std::uint32_t layer, std::uint32_t position) const override;
 
-  enum class Part : std::uint32_t { kK = 0, kV = 1 };
-  const KvShape& shape() const { return shape_; }
-  std::uint64_t stride() const { return stride_; }
+  using Part = KvPart;
+  const KvShape& shape() const { return layout_.shape(); }
+  std::uint64_t stride() const { return layout_.stride(); }
   /// The vector of one kv head at one position; the next position is stride() elements on.
   std::byte* at(Part part, std::uint32_t layer, std::uint32_t kv_head, std::uint32_t position);
   const std::byte* at(Part part, std::uint32_t layer, std::uint32_t kv_head,
                       std::uint32_t position) const;
 
  private:
-  KvShape shape_;
-  std::uint64_t stride_;
-  std::uint64_t element_bytes_;
+  KvLayout layout_;
   CpuMemory memory_;
 };
 

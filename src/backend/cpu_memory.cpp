@@ -2,6 +2,7 @@
 #include "backend/cpu_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -36,6 +37,14 @@ void* allocate_zeroed(std::uint64_t n_bytes) {
 }
 
 }  // namespace
+
+std::uint64_t physical_memory_bytes() {
+  constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 47U;
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return kAddressSpace;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
 
 CpuMemory::CpuMemory(std::uint64_t n_bytes, std::string_view what) : n_bytes_(n_bytes) {
   if (n_bytes == 0) return;

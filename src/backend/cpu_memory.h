@@ -7,6 +7,9 @@
 
 namespace detrun {
 
+/// Memory of the machine; 2^47 where the system does not say.
+std::uint64_t physical_memory_bytes();
+
 class CpuMemory {
  public:
   CpuMemory() = default;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend/cpu_select.h"
+#include "backend/operator_errors.h"
 #include "detrun/error.h"
 #include "detrun/quant.h"
 
@@ -15,28 +16,12 @@ using kernels::MatmulOps;
 
 constexpr std::uint64_t kItemsPerThread = 16;
 
-void check_view(const WeightView& view, const MatmulOps* ops) {
-  const QTypeInfo& type = qtype_info(view.type);
-  const std::string what = "tensor " + std::string(view.name);
-  if (ops == nullptr) throw_usage(what + " has the unsupported type " + std::string(type.name));
-  const auto bytes = row_bytes(type, view.row_elems);
-  if (!bytes || *bytes == 0 || view.n_rows == 0) {
-    throw_usage(what + ": " + std::to_string(view.n_rows) + " rows of " +
-                std::to_string(view.row_elems) + " elements cannot be " + std::string(type.name) +
-                ", whose blocks hold " + std::to_string(type.block_elems));
-  }
-  if (view.data.size() % *bytes != 0 || view.data.size() / *bytes != view.n_rows) {
-    throw_usage(what + " has " + std::to_string(view.data.size()) + " bytes, expected " +
-                std::to_string(view.n_rows) + " rows of " + std::to_string(*bytes));
-  }
-}
-
 }  // namespace
 
 std::unique_ptr<CpuWeight> load_cpu_weight(const kernels::CpuOps& ops, ThreadPool& pool,
                                            const WeightView& view) {
   const MatmulOps* matmul = find_matmul(ops, static_cast<std::uint32_t>(view.type));
-  check_view(view, matmul);
+  check_weight_view(view, matmul != nullptr);
   auto weight = std::make_unique<CpuWeight>();
   weight->name = view.name;
   weight->ops = matmul;
@@ -61,12 +46,7 @@ std::unique_ptr<CpuWeight> load_cpu_weight(const kernels::CpuOps& ops, ThreadPoo
       matmul->pack(view.data.data(), weight->k, weight->n, g0, g1, weight->packed.data());
     }
   });
-  if (bad.found()) {
-    throw_usage("tensor " + weight->name + " holds a value or scale that is not finite, in row " +
-                    std::to_string(bad.value() / weight->k) + " at element " +
-                    std::to_string(bad.value() % weight->k),
-                "the model file is damaged or was converted wrongly; get it again");
-  }
+  if (bad.found()) throw_weight_not_finite(view, bad.value());
   return weight;
 }
 

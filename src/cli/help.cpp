@@ -116,10 +116,13 @@ std::string version_text() {
   out += "build type: " + version.build_type + "\n";
   out += "compiler: " + version.compiler + "\n";
   out += "backend cpu: " + joined(version.cpu_isas) + "\n";
-  // The CUDA kernels compile, but no backend runs them: --backend cuda is refused by every build.
-  const std::string cuda =
-      version.cuda.empty() ? "built without CUDA" : "kernels compiled: " + version.cuda;
-  out += "backend cuda: none (" + cuda + ")\n";
+  const std::string kernels = version.cuda.empty() ? "" : "kernels: " + version.cuda;
+  out += "backend " + version.cuda_backend + ": ";
+  if (version.cuda_usable) {
+    out += version.cuda_device + (kernels.empty() ? "" : " (" + kernels + ")") + "\n";
+  } else {
+    out += "none (" + version.cuda_device + (kernels.empty() ? "" : "; " + kernels) + ")\n";
+  }
   out += "numerics: " + version.numerics_profile + ", contract version " +
          std::to_string(version.numerics_version) + "\n";
   out += "ledger schema: " + std::to_string(version.ledger_schema) + "\n";

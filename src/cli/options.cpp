@@ -134,9 +134,12 @@ void add_engine_options(CLI::App& app, EngineOptions& to) {
              1024, [&to](std::uint64_t n) { to.threads = static_cast<std::uint32_t>(n); });
   add_choice(app,
              {"--backend", "auto|cpu|cuda", "Engine",
-              "where to compute [auto]; no influence on "
-              "any bit"},
-             {"auto", "cpu", "cuda"}, to.backend);
+              "where to compute [auto: CUDA where it can]; no influence on any bit"},
+             backend_names(), to.backend);
+  add_text(
+      app,
+      {"--device", "DEVICE", "Engine", "which GPU, by index or UUID [0]; no influence on any bit"},
+      to.device);
 }
 
 void add_chunk_option(CLI::App& app, EngineOptions& to) {

@@ -34,6 +34,20 @@ Json describe_build() {
   return build;
 }
 
+Json describe_device(const DeviceInfo& device) {
+  Json out = Json::object();
+  out.set("index", std::int64_t{device.index});
+  out.set("name", ascii_only(device.name));
+  out.set("uuid", device.uuid);
+  out.set("compute_capability", std::to_string(device.major) + "." + std::to_string(device.minor));
+  out.set("memory_bytes", static_cast<std::int64_t>(device.memory_bytes));
+  out.set("multiprocessors", std::int64_t{device.n_multiprocessors});
+  out.set("ecc", device.ecc ? "on" : "off");
+  out.set("cuda_driver", device.driver);
+  out.set("cuda_runtime", device.runtime);
+  return out;
+}
+
 Json describe_backend(const BackendInfo& backend) {
   Json cpus = Json::array();
   for (const std::uint32_t cpu : backend.cpus) cpus.push_back(std::int64_t{cpu});
@@ -43,6 +57,7 @@ Json describe_backend(const BackendInfo& backend) {
   out.set("threads", std::int64_t{backend.n_threads});
   out.set("pinned_cpus", std::move(cpus));
   out.set("fp_control_found", describe_fp_control(backend.fp_control_found));
+  if (backend.device) out.set("device", describe_device(*backend.device));
   return out;
 }
 

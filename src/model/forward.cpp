@@ -1,8 +1,6 @@
 // THE forward pass, one for all architectures and all backends, and the state of one request.
 // It calls Backend and nothing else; rows are independent, so chunks have no influence on bits.
 // Everything is allocated when the Context is created.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -39,12 +37,14 @@ class ByteCount {
 };
 
 std::optional<std::uint64_t> context_bytes(const ModelSpec& spec, std::uint32_t n_ctx,
-                                           KvType kv_type, std::uint32_t rows) {
+                                           KvType kv_type, std::uint32_t rows,
+                                           std::uint64_t scratch) {
   const std::uint64_t q_dim = std::uint64_t{spec.n_heads} * spec.head_dim;
   const std::uint64_t kv_dim = std::uint64_t{spec.n_kv_heads} * spec.head_dim;
   const std::uint64_t row_floats = 3ULL * spec.n_embd + 2 * q_dim + 2 * kv_dim + 2ULL * spec.n_ff;
   const std::uint64_t head_rows = std::min(rows, kLogitRowsMax);
   ByteCount bytes;
+  bytes.add({scratch});
   bytes.add({2, spec.n_layers, n_ctx, kv_dim, kv_type == KvType::kF16 ? 2U : 4U});
   bytes.add({4, n_ctx, spec.rope_dim / 2, sizeof(float)});  // on the host and on the device
   bytes.add({rows, row_floats, sizeof(float)});
@@ -54,15 +54,10 @@ std::optional<std::uint64_t> context_bytes(const ModelSpec& spec, std::uint32_t 
 
 std::string mebibytes(std::uint64_t bytes) { return std::to_string((bytes >> 20U) + 1) + " MiB"; }
 
-/// What no context may exceed. Asked before allocating: memory that the system promises and cannot
-/// give ends the process without a word. A device has its own memory and its own errors.
-std::uint64_t memory_limit(const Backend& backend) {
-  constexpr std::uint64_t kAddressSpace = 1ULL << 47U;
-  if (backend.info().name != "cpu") return kAddressSpace;
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return kAddressSpace;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+PassShape pass_shape(const ModelSpec& spec, std::uint32_t n_ctx, std::uint32_t rows) {
+  const std::uint64_t q_dim = std::uint64_t{spec.n_heads} * spec.head_dim;
+  const std::uint64_t widest = std::max<std::uint64_t>({spec.n_embd, spec.n_ff, q_dim});
+  return {rows, n_ctx, widest, spec.n_heads, spec.head_dim};
 }
 
 /// Contract clause 6: computed in binary64, rounded once.
@@ -85,6 +80,9 @@ class ModelContext final : public Context {
   const KvCache& kv_cache() const override { return *kv_; }
 
  private:
+  void pass(std::span<const std::int32_t> tokens, std::uint32_t logit_rows, LogitSink& sink);
+  [[noreturn]] void place_error(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
+                                const Error& unplaced);
   void attention_block(const LayerWeights& layer, std::uint32_t index, std::uint32_t rows);
   void ffn_block(const LayerWeights& layer, std::uint32_t rows);
   void head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink);
@@ -145,6 +143,7 @@ ModelContext::ModelContext(const BoundModel& model, Backend& backend, std::uint3
   rope_sin_ = backend.new_buffer(table_floats);
   backend.upload(*rope_cos_, cos);
   backend.upload(*rope_sin_, sin);
+  backend.reserve(pass_shape(spec_, n_ctx_, max_rows_));
 }
 
 void ModelContext::attention_block(const LayerWeights& layer, std::uint32_t index,
@@ -200,14 +199,8 @@ void ModelContext::head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink&
   }
 }
 
-void ModelContext::forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
-                           LogitSink& sink) {
-  DETRUN_CHECK(!tokens.empty() && tokens.size() <= max_rows_);
-  DETRUN_CHECK(tokens.size() <= n_ctx_ - position_);
-  DETRUN_CHECK(logit_rows <= tokens.size());
-  for (const std::int32_t token : tokens) {
-    DETRUN_CHECK(token >= 0 && static_cast<std::uint32_t>(token) < spec_.n_vocab);
-  }
+void ModelContext::pass(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
+                        LogitSink& sink) {
   const auto rows = static_cast<std::uint32_t>(tokens.size());
   backend_.embed(model_.token_embd(), tokens, *x_);
   std::uint32_t layer = 0;
@@ -217,12 +210,61 @@ void ModelContext::forward(std::span<const std::int32_t> tokens, std::uint32_t l
       ffn_block(model_.layers()[layer], rows);
     }
     head(rows, logit_rows, sink);
+    if (logit_rows == 0) backend_.synchronize();  // nothing that fails goes on
   } catch (const Error& error) {
     const std::string where =
         layer < spec_.n_layers ? "layer " + std::to_string(layer) : std::string("output head");
     throw Error(error.kind(), where + ": " + error.what(), error.hint());
   }
-  position_ += rows;
+}
+
+/// Logits that nobody wants.
+class NoPlace final : public LogitSink {
+ public:
+  explicit NoPlace(std::uint64_t n_vocab) : n_vocab_(n_vocab) {}
+  std::span<float> room(std::uint32_t n_rows) override {
+    logits_.resize(n_rows * n_vocab_);
+    return logits_;
+  }
+  void filled() override {}
+
+ private:
+  std::uint64_t n_vocab_;
+  std::vector<float> logits_;
+};
+
+/// The pass has failed: the same again, at a pace at which operators see their own errors. It
+/// writes the values that it wrote before.
+void ModelContext::place_error(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
+                               const Error& unplaced) {
+  NoPlace nowhere(spec_.n_vocab);
+  backend_.place_errors(true);
+  try {
+    pass(tokens, logit_rows, nowhere);
+  } catch (...) {
+    backend_.place_errors(false);
+    throw;
+  }
+  backend_.place_errors(false);
+  throw_internal(std::string(unplaced.what()) + ", but not when it was computed again",
+                 "the device does not compute reliably");
+}
+
+void ModelContext::forward(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
+                           LogitSink& sink) {
+  DETRUN_CHECK(!tokens.empty() && tokens.size() <= max_rows_);
+  DETRUN_CHECK(tokens.size() <= n_ctx_ - position_);
+  DETRUN_CHECK(logit_rows <= tokens.size());
+  for (const std::int32_t token : tokens) {
+    DETRUN_CHECK(token >= 0 && static_cast<std::uint32_t>(token) < spec_.n_vocab);
+  }
+  try {
+    pass(tokens, logit_rows, sink);
+  } catch (const Error& error) {
+    if (!backend_.has_unplaced_error()) throw;
+    place_error(tokens, logit_rows, error);
+  }
+  position_ += static_cast<std::uint32_t>(tokens.size());
 }
 
 /// All wanted rows in one place, block after block.
@@ -257,14 +299,22 @@ std::unique_ptr<Context> Context::create(const Model& model, Backend& backend, s
   if (n_ctx == 0) throw_usage("a context of 0 positions holds nothing", "use --ctx 1 or more");
   const std::uint32_t rows = std::min(max_rows, n_ctx);
   const std::string what = "a context of " + std::to_string(n_ctx) + " positions";
-  const auto bytes = context_bytes(model.spec(), n_ctx, kv_type, rows);
-  const std::uint64_t limit = memory_limit(backend);
-  if (!bytes || *bytes > limit) {
+  // Asked before allocating: memory that a system promises and cannot give ends the process without
+  // a word, and a run that has begun should not end for a lack that was there before.
+  const BackendMemory memory = backend.memory();
+  const std::uint64_t scratch = backend.scratch_bytes(pass_shape(model.spec(), n_ctx, rows));
+  const auto bytes = context_bytes(model.spec(), n_ctx, kv_type, rows, scratch);
+  if (!bytes || *bytes > memory.total) {
     throw_usage(what + " needs " + (bytes ? mebibytes(*bytes) : "more than 2^64 bytes") +
-                    " of memory, there are " + mebibytes(limit),
+                    " of memory, there are " + mebibytes(memory.total) + memory.where,
                 "use a smaller --ctx or --chunk");
   }
   const std::string needs = "not enough memory: " + what + " needs " + mebibytes(*bytes);
+  if (*bytes > memory.free) {
+    throw_internal(
+        needs + " beside the weights, " + mebibytes(memory.free) + " are free" + memory.where,
+        "use a smaller --ctx or --chunk");
+  }
   try {
     return std::make_unique<ModelContext>(*bound, backend, n_ctx, kv_type, rows);
   } catch (const std::bad_alloc&) {

@@ -110,6 +110,21 @@ void bind_tensor(const TensorRow<Owner>& row, const std::string& name, const Mod
   backend.upload(*(owner.*row.vector), values);
 }
 
+/// Error kInternal unless the backend's memory holds all matrices: said before the first is read.
+void check_memory(const ModelFile& file, const Backend& backend) {
+  std::uint64_t bytes = 0;
+  for (const TensorInfo& tensor : file.tensors()) {
+    bytes += backend.weight_bytes(tensor.type, tensor.n_rows(), tensor.row_elems());
+  }
+  const BackendMemory memory = backend.memory();
+  if (bytes <= memory.free) return;
+  const auto mebibytes = [](std::uint64_t n) { return std::to_string((n >> 20U) + 1) + " MiB"; };
+  throw_internal(file.path() + ": the weights need " + mebibytes(bytes) + ", " +
+                     mebibytes(memory.free) + " of " + mebibytes(memory.total) + " are free" +
+                     memory.where,
+                 "use --backend cpu, another --device, or a smaller model");
+}
+
 }  // namespace
 
 void check_tensors(const ModelFile& file, const Arch& arch, const ModelSpec& spec) {
@@ -142,6 +157,7 @@ std::string dominant_type_name(const ModelFile& file) {
 BoundModel::BoundModel(const ModelFile& file, Backend& backend) : spec_(read_model_spec(file)) {
   const Arch* arch = find_arch(spec_.arch);
   DETRUN_CHECK(arch != nullptr);
+  check_memory(file, backend);
   for (const auto& row : arch->outer_tensors) {
     if (is_absent_head(row, spec_)) continue;
     bind_tensor(row, std::string(row.name), file, backend, outer_);

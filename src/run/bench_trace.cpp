@@ -12,6 +12,7 @@ void MatmulTrace::add(std::span<const MatmulTask> tasks, const Buffer& x, std::u
 
 void MatmulTrace::repeat(Backend& backend) const {
   for (const Call& call : calls_) backend.matmul(call.tasks, *call.x, call.rows);
+  backend.synchronize();
 }
 
 std::unique_ptr<Weight> TracingBackend::load_weight(const WeightView& view) {

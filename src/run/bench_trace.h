@@ -42,6 +42,18 @@ class TracingBackend final : public Backend {
   void note_in(MatmulTrace* trace) { trace_ = trace; }
 
   const BackendInfo& info() const override { return inner_->info(); }
+  BackendMemory memory() const override { return inner_->memory(); }
+  void synchronize() override { inner_->synchronize(); }
+  bool has_unplaced_error() const override { return inner_->has_unplaced_error(); }
+  void place_errors(bool on) override { inner_->place_errors(on); }
+  std::uint64_t weight_bytes(QType type, std::uint64_t n_rows,
+                             std::uint64_t row_elems) const override {
+    return inner_->weight_bytes(type, n_rows, row_elems);
+  }
+  std::uint64_t scratch_bytes(const PassShape& shape) const override {
+    return inner_->scratch_bytes(shape);
+  }
+  void reserve(const PassShape& shape) override { inner_->reserve(shape); }
   std::unique_ptr<Weight> load_weight(const WeightView& view) override;
   std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override {
     return inner_->new_buffer(n_floats);

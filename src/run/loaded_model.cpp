@@ -4,24 +4,63 @@
 #include <algorithm>
 
 #include "detrun/error.h"
+#include "detrun/log.h"
+#include "detrun/text.h"
 
 namespace detrun {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+constexpr std::string_view kCpu = "cpu";
+constexpr std::string_view kCuda = "cuda";
+
+/// Whether these options mean CUDA whatever is there: a device that is named is not passed over.
+bool is_cuda_asked_for(const EngineOptions& options) {
+  return options.backend == kAuto ? !options.device.empty() : options.backend != kCpu;
+}
+
+}  // namespace
 
 void LoadedModel::bind(Backend& backend) {
   if (!tokenizer) tokenizer = Tokenizer::create(*file);
   if (!model) model = Model::load(*file, backend);
 }
 
+std::vector<std::string> backend_names() {
+  std::vector<std::string> names{std::string(kAuto), std::string(kCpu), std::string(kCuda)};
+  const std::string of_program = cuda_support().name;
+  if (!of_program.empty() && of_program != kCuda) names.push_back(of_program);
+  return names;
+}
+
 void check_engine_options(const EngineOptions& options) {
-  if (options.backend == "auto" || options.backend == "cpu") return;
-  if (options.backend == "cuda") {
-    throw_usage("backend cuda: this build has no CUDA backend", "use --backend cpu");
+  const std::vector<std::string> names = backend_names();
+  if (std::find(names.begin(), names.end(), options.backend) == names.end()) {
+    std::string known;
+    for (const std::string& name : names) known += (known.empty() ? "" : ", ") + name;
+    throw_usage("unknown backend '" + escape_for_terminal(options.backend) + "'",
+                "known are " + known);
   }
-  throw_usage("unknown backend '" + options.backend + "'", "known are auto, cpu and cuda");
+  if (!is_cuda_asked_for(options)) {
+    if (options.device.empty()) return;
+    throw_usage("--device names a GPU, but --backend is cpu", "leave out one of them");
+  }
+  const std::string of_program = cuda_support().name;
+  if (options.backend == kCuda && !of_program.empty() && of_program != kCuda) {
+    throw_usage("backend cuda: this program has " + of_program + " in its place",
+                "use --backend " + of_program);
+  }
+  require_cuda_device({options.device});
 }
 
 std::unique_ptr<Backend> open_backend(const EngineOptions& options) {
   check_engine_options(options);
+  if (is_cuda_asked_for(options)) return make_cuda_backend({options.device});
+  if (options.backend == kAuto) {
+    const CudaSupport cuda = cuda_support();
+    if (cuda.usable && cuda.name == kCuda) return make_cuda_backend({});
+    log_info("backend auto: cpu, because cuda is not usable: " + cuda.text);
+  }
   return make_cpu_backend({.n_threads = options.threads, .isa = {}});
 }
 

@@ -24,8 +24,10 @@ struct LoadedModel {
   void bind(Backend& backend);
 };
 
-/// Error kUsage naming the backend that this build lacks or nobody knows.
+/// Error kUsage naming the backend that this program lacks or nobody knows, or the device that is
+/// not there; kInternal when the driver fails.
 void check_engine_options(const EngineOptions& options);
+/// The backend that the options mean; only "auto" without a device decides by what there is.
 std::unique_ptr<Backend> open_backend(const EngineOptions& options);
 
 /// nullopt for a name other than f16 and f32.

@@ -8,9 +8,21 @@ namespace detrun {
 
 VersionReport version_report() {
   const BuildInfo& build = build_info();
-  return {build.version,        build.build_type,         build.compiler,
-          available_cpu_isas(), cuda_build_description(), kNumericsProfile,
-          kNumericsVersion,     kLedgerSchemaVersion,     kSealVersion};
+  const CudaSupport cuda = cuda_support();
+  VersionReport report;
+  report.version = build.version;
+  report.build_type = build.build_type;
+  report.compiler = build.compiler;
+  report.cpu_isas = available_cpu_isas();
+  report.cuda = cuda_build_description();
+  if (!cuda.name.empty()) report.cuda_backend = cuda.name;
+  report.cuda_usable = cuda.usable;
+  report.cuda_device = cuda.text;
+  report.numerics_profile = kNumericsProfile;
+  report.numerics_version = kNumericsVersion;
+  report.ledger_schema = kLedgerSchemaVersion;
+  report.seal_version = kSealVersion;
+  return report;
 }
 
 }  // namespace detrun

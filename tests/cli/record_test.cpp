@@ -173,7 +173,7 @@ TEST_CASE("the program is found by its words: help and version") {
   CHECK(version.code == 0);
   CHECK(version.out.starts_with("detrun "));
   for (const char* line :
-       {"\nbuild type: ", "\ncompiler: ", "\nbackend cpu: ", "\nbackend cuda: none (",
+       {"\nbuild type: ", "\ncompiler: ", "\nbackend cpu: ", "\nbackend cuda: ",
         "\nnumerics: portable, contract version ", "\nledger schema: ", "\nseal version: "}) {
     CAPTURE(line);
     CHECK(contains(version.out, line));

@@ -27,6 +27,7 @@ namespace detrun::test {
 /// What to run. The environment is this process's without DETRUN_* and NO_COLOR, then `env`.
 struct CliRun {
   std::vector<std::string> arguments;
+  std::string program;                     ///< empty: program_path()
   std::string input;                       ///< standard input
   std::map<std::string, std::string> env;  ///< set on top
   bool out_terminal = false, err_terminal = false;
@@ -196,7 +197,7 @@ inline CliResult run_cli(const CliRun& run) {
   if (!run.read_out) ::fcntl(pipes.out.child, F_SETPIPE_SZ, 4096);
   if (run.close_out_at_once) close_end(pipes.out.parent);
 
-  const pid_t pid = start(program_path(), run, pipes);
+  const pid_t pid = start(run.program.empty() ? program_path() : run.program, run, pipes);
   close_end(pipes.in.child);
   close_end(pipes.out.child);
   close_end(pipes.err.child);

@@ -119,8 +119,8 @@ TEST_CASE("the fingerprint names the backend that would run") {
   const Json* backend = stack.find("informational")->find("backend");
   CHECK(backend->find("name")->as_string() == "cpu");
   CHECK(backend->find("threads")->as_i64() == 1);
-  CHECK(thrown_by([&] { fingerprint({.threads = 1, .backend = "cuda"}); }).kind ==
-        ExitCode::kUsage);
+  const EngineOptions no_such{.threads = 1, .backend = "cuda", .device = "no such"};
+  CHECK(thrown_by([&] { fingerprint(no_such); }).kind == ExitCode::kUsage);
 }
 
 TEST_CASE("tokenize refuses a begin token that the vocabulary does not have") {

@@ -153,7 +153,16 @@ TEST_CASE("bad options are refused by name before anything is opened") {
            Row{"'f64'", [](RecordOptions& o) { o.kv = "f64"; }},
            Row{"cublas is not supported", [](RecordOptions& o) { o.numerics = "cublas"; }},
            Row{"'fast'", [](RecordOptions& o) { o.numerics = "fast"; }},
-           Row{"no CUDA backend", [](RecordOptions& o) { o.engine.backend = "cuda"; }},
+           Row{"backend cuda: ",
+               [](RecordOptions& o) {
+                 o.engine.backend = "cuda";
+                 o.engine.device = "no such";
+               }},
+           Row{"--device names a GPU",
+               [](RecordOptions& o) {
+                 o.engine.backend = "cpu";
+                 o.engine.device = "0";
+               }},
            Row{"'tpu'", [](RecordOptions& o) { o.engine.backend = "tpu"; }},
            Row{"too large", [](RecordOptions& o) { o.n = std::uint64_t{1} << 63; }},
            Row{"no name",

@@ -1,0 +1,69 @@
+// See cuda_attention.h.
+#include "backend/cuda/cuda_attention.h"
+
+#include <algorithm>
+
+#include "kernels/contract.h"
+#include "kernels/cuda/launch_rows.h"
+
+namespace detrun {
+namespace {
+
+// A thread block for each row and head is enough for a device from so many rows on.
+constexpr std::uint32_t kSplitRowsMax = 4;
+constexpr std::uint32_t kBlocksMax = 65535;  // of a grid's second dimension
+
+std::uint32_t blocks_of(std::uint64_t n_positions) {
+  return static_cast<std::uint32_t>((n_positions + kernels::kKvBlock - 1) / kernels::kKvBlock);
+}
+
+// Two states, then the values, of every (row, head, block).
+std::uint64_t state_floats(std::uint64_t rows, std::uint64_t n_heads, std::uint64_t n_blocks) {
+  return (rows * n_heads * n_blocks * 2 + 63) / 64 * 64;
+}
+
+}  // namespace
+
+std::uint64_t CudaAttention::scratch_bytes(const PassShape& shape) {
+  const std::uint64_t rows = std::min(shape.rows, kSplitRowsMax);
+  const std::uint64_t n_blocks = std::min(blocks_of(shape.n_ctx), kBlocksMax);
+  return (state_floats(rows, shape.n_heads, n_blocks) +
+          rows * shape.n_heads * n_blocks * shape.head_dim) *
+         sizeof(float);
+}
+
+void CudaAttention::run(const CudaAttentionTask& task) {
+  const AttentionParams& params = task.params;
+  const KvLayout& layout = task.kv.layout();
+  cuda::AttentionInput in{};
+  in.q = task.q;
+  in.k = task.kv.at(KvPart::kK, task.layer, 0);
+  in.v = task.kv.at(KvPart::kV, task.layer, 0);
+  in.position_stride = layout.stride();
+  in.head_stride = layout.head_stride();
+  in.first_visible = task.kv.first_visible();
+  in.n_visible = task.kv.n_visible(task.pos0);
+  in.n_queries = task.rows;
+  in.n_heads = params.n_heads;
+  in.n_kv_heads = params.n_kv_heads;
+  in.head_dim = params.head_dim;
+  in.n_blocks = blocks_of(std::uint64_t{task.pos0} + task.rows);
+  in.scale = params.scale;
+
+  const bool f16 = layout.shape().type == KvType::kF16;
+  if (task.rows > kSplitRowsMax || in.n_blocks < 2 || in.n_blocks > kBlocksMax) {
+    const auto stream = f16 ? cuda::attention_stream_f16 : cuda::attention_stream_f32;
+    check_cuda(stream(in, task.out, stream_.get()), "attention");
+    return;
+  }
+  const std::uint64_t n_states = state_floats(task.rows, params.n_heads, in.n_blocks);
+  const std::uint64_t n_values =
+      std::uint64_t{task.rows} * params.n_heads * in.n_blocks * params.head_dim;
+  auto* states = states_.room_for<float>(n_states + n_values);
+  const auto blocks = f16 ? cuda::attention_blocks_f16 : cuda::attention_blocks_f32;
+  check_cuda(blocks(in, states, states + n_states, stream_.get()), "attention");
+  check_cuda(cuda::attention_merge(in, states, states + n_states, task.out, stream_.get()),
+             "attention");
+}
+
+}  // namespace detrun

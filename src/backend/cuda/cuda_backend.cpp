@@ -1,0 +1,313 @@
+// The backend of an NVIDIA GPU: sizes are checked here, all work is queued on one stream,
+// arithmetic is in the kernels. Which kernel computes an output never changes it. Written once,
+// compiled twice: against the CUDA runtime and, for tests, against its emulation on the host.
+#include <algorithm>
+#include <typeinfo>
+#include <vector>
+
+#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_flag.h"
+#include "backend/cuda/cuda_kv_cache.h"
+#include "backend/cuda/cuda_matmul.h"
+#include "backend/cuda/cuda_scratch.h"
+#include "backend/cuda/cuda_transfer.h"
+#include "backend/cuda/cuda_weight.h"
+#include "backend/operator_errors.h"
+#include "detrun/backend.h"
+#include "detrun/error.h"
+#include "kernels/cuda/launch_rows.h"
+
+namespace detrun {
+namespace {
+
+constexpr const char* kName = DETRUN_CUDA_BACKEND_NAME;
+
+struct CudaBuffer final : Buffer {
+  explicit CudaBuffer(std::uint64_t n_floats)
+      : Buffer(n_floats), memory(bytes_of(n_floats), "a buffer") {}
+  /// Too many to count become too many to allocate: never a wrapped, small number.
+  static std::uint64_t bytes_of(std::uint64_t n_floats) {
+    constexpr std::uint64_t kMax = ~std::uint64_t{0};
+    return n_floats > kMax / sizeof(float) ? kMax : n_floats * sizeof(float);
+  }
+  DeviceMemory memory;
+};
+
+// Weights, buffers and caches of another backend are a programmer's error.
+template <class To, class From>
+To& cast(From& from) {
+  DETRUN_CHECK(typeid(from) == typeid(To));  // To is final
+  return static_cast<To&>(from);
+}
+float* floats(const Buffer& buffer, std::uint64_t n) {
+  DETRUN_CHECK(n <= buffer.n_floats());
+  return cast<const CudaBuffer>(buffer).memory.as<float>();
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const DeviceInfo& device) {
+    info_.name = kName;
+    info_.isa = cuda_isa(device);
+    info_.n_threads = 1;
+    info_.fp_control_found = FpControlScope().found();
+    info_.device = device;
+  }
+
+  const BackendInfo& info() const override { return info_; }
+  BackendMemory memory() const override;
+  void synchronize() override;
+  bool has_unplaced_error() const override { return flag_.was_raised(); }
+  void place_errors(bool on) override { flag_.set_placing(on); }
+  std::uint64_t weight_bytes(QType type, std::uint64_t n_rows,
+                             std::uint64_t row_elems) const override;
+  std::uint64_t scratch_bytes(const PassShape& shape) const override;
+  void reserve(const PassShape& shape) override;
+  std::unique_ptr<Weight> load_weight(const WeightView& view) override;
+  std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override;
+  std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override;
+  void upload(Buffer& to, std::span<const float> from) override;
+  void download(const Buffer& from, std::uint64_t offset, std::span<float> out) override;
+  void embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) override;
+  void matmul(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows) override;
+  void rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::uint32_t rows,
+               std::uint32_t n, Buffer& y) override;
+  void rope(Buffer& x, const RopeParams& params, std::uint32_t rows, std::uint32_t n_heads,
+            std::uint32_t head_dim, std::uint32_t pos0) override;
+  void kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, const Buffer& v,
+                std::uint32_t rows, std::uint32_t pos0) override;
+  void attention(const Buffer& q, const KvCache& cache, std::uint32_t layer,
+                 const AttentionParams& params, std::uint32_t rows, std::uint32_t pos0,
+                 Buffer& out) override;
+  void silu_mul(Buffer& gate, const Buffer& up, std::uint64_t n) override;
+  void add(Buffer& x, const Buffer& y, std::uint64_t n) override;
+
+ private:
+  /// Everything is of this device, whatever the calling thread used before.
+  void use_device() const {
+    check_cuda(cudaSetDevice(static_cast<int>(info_.device->index)), "cudaSetDevice");
+  }
+  cudaError_t write_kv(CudaKvCache& kv, KvPart part, std::uint32_t layer, const float* x,
+                       std::uint32_t rows, std::uint32_t position);
+
+  BackendInfo info_;
+  CudaStream stream_;
+  CudaTransfer transfer_{stream_};
+  CudaFlag flag_{stream_, transfer_};
+  CudaMatmul matmul_{stream_, flag_};
+  CudaAttention attention_{stream_};
+  CudaScratch tokens_{"tokens"};
+  std::vector<CudaProduct> products_;    ///< of one call; kept so that steps allocate nothing
+  std::unique_ptr<ThreadPool> loaders_;  ///< from the first weight to the first context
+};
+
+BackendMemory CudaBackend::memory() const {
+  use_device();
+  return cuda_memory(*info_.device);
+}
+
+void CudaBackend::synchronize() {
+  use_device();
+  flag_.check();
+}
+
+std::uint64_t CudaBackend::weight_bytes(QType type, std::uint64_t n_rows,
+                                        std::uint64_t row_elems) const {
+  const cuda::ProductOps* ops = cuda::find_product(static_cast<std::uint32_t>(type));
+  return ops == nullptr ? 0 : ops->image_bytes(n_rows, row_elems);
+}
+
+std::uint64_t CudaBackend::scratch_bytes(const PassShape& shape) const {
+  return shape.rows * sizeof(int) + matmul_.scratch_bytes(shape) +
+         CudaAttention::scratch_bytes(shape);
+}
+
+void CudaBackend::reserve(const PassShape& shape) {
+  use_device();
+  loaders_.reset();
+  tokens_.room_for<int>(shape.rows);
+  matmul_.reserve(shape);
+  attention_.reserve(shape);
+}
+
+std::unique_ptr<Weight> CudaBackend::load_weight(const WeightView& view) {
+  use_device();
+  if (!loaders_) {
+    loaders_ = std::make_unique<ThreadPool>(static_cast<std::uint32_t>(allowed_cpus().size()));
+  }
+  auto weight = load_cuda_weight(transfer_, *loaders_, view);
+  stream_.synchronize();  // another backend of this device may use it at once
+  matmul_.expect(*weight);
+  return weight;
+}
+
+std::unique_ptr<Buffer> CudaBackend::new_buffer(std::uint64_t n_floats) {
+  use_device();
+  auto buffer = std::make_unique<CudaBuffer>(n_floats);
+  const DeviceMemory& memory = buffer->memory;
+  if (memory.size() != 0) {
+    check_cuda(cudaMemsetAsync(memory.data(), 0, memory.size(), stream_.get()), "cudaMemset");
+  }
+  return buffer;
+}
+
+std::unique_ptr<KvCache> CudaBackend::new_kv_cache(const KvShape& shape) {
+  use_device();
+  return std::make_unique<CudaKvCache>(shape, stream_, transfer_);
+}
+
+void CudaBackend::upload(Buffer& to, std::span<const float> from) {
+  use_device();
+  transfer_.upload(floats(to, from.size()), from.data(), from.size_bytes());
+}
+
+void CudaBackend::download(const Buffer& from, std::uint64_t offset, std::span<float> out) {
+  use_device();
+  DETRUN_CHECK(offset <= from.n_floats());
+  transfer_.download(out.data(), floats(from, offset + out.size()) + offset, out.size_bytes());
+  flag_.check();
+}
+
+void CudaBackend::embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) {
+  use_device();
+  const auto& weight = cast<const CudaWeight>(table);
+  float* to = floats(out, tokens.size() * weight.k);
+  for (const std::int32_t token : tokens) {
+    DETRUN_CHECK(token >= 0 && static_cast<unsigned>(token) < weight.n);
+  }
+  if (tokens.empty()) return;
+  int* ids = tokens_.room_for<int>(tokens.size());
+  transfer_.upload(ids, tokens.data(), tokens.size_bytes());
+  check_cuda(weight.ops->embed(weight.matrix(), ids, static_cast<unsigned>(tokens.size()), to,
+                               stream_.get()),
+             "embed");
+}
+
+void CudaBackend::matmul(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows) {
+  if (tasks.empty() || rows == 0) return;
+  use_device();
+  const std::uint64_t k = cast<const CudaWeight>(*tasks[0].weight).k;
+  products_.clear();
+  for (const MatmulTask& task : tasks) {
+    const auto& weight = cast<const CudaWeight>(*task.weight);
+    DETRUN_CHECK(weight.k == k);
+    products_.push_back({&weight, floats(*task.y, std::uint64_t{rows} * weight.n)});
+  }
+  matmul_.run(products_, floats(x, rows * k), rows);
+}
+
+void CudaBackend::rmsnorm(const Buffer& x, const Buffer& weight, float eps, std::uint32_t rows,
+                          std::uint32_t n, Buffer& y) {
+  use_device();
+  const std::uint64_t total = std::uint64_t{rows} * n;
+  const float* in = floats(x, total);
+  const float* w = floats(weight, n);
+  float* out = floats(y, total);
+  flag_.launch_rows(
+      rows,
+      [&](std::uint32_t first, std::uint32_t count) {
+        const std::uint64_t at = std::uint64_t{first} * n;
+        check_cuda(cuda::rmsnorm(in + at, w, eps, count, n, out + at, flag_.get(), stream_.get()),
+                   "rmsnorm");
+      },
+      [&](std::uint32_t row) { throw_norm_not_finite(row, rows); });
+}
+
+void CudaBackend::rope(Buffer& x, const RopeParams& params, std::uint32_t rows,
+                       std::uint32_t n_heads, std::uint32_t head_dim, std::uint32_t pos0) {
+  use_device();
+  DETRUN_CHECK(params.rope_dim % 2 == 0 && params.rope_dim <= head_dim);
+  const std::uint64_t n_pairs = params.rope_dim / 2;
+  const std::uint64_t table = pos0 * n_pairs;
+  float* data = floats(x, std::uint64_t{rows} * n_heads * head_dim);
+  const float* cos = floats(*params.cos, table + rows * n_pairs) + table;
+  const float* sin = floats(*params.sin, table + rows * n_pairs) + table;
+  if (n_pairs == 0) return;
+  const auto rotate =
+      params.pairs == RopePairs::kAdjacent ? cuda::rope_adjacent : cuda::rope_halves;
+  check_cuda(rotate(data, cos, sin, rows, n_heads, head_dim, params.rope_dim, stream_.get()),
+             "rope");
+}
+
+cudaError_t CudaBackend::write_kv(CudaKvCache& kv, KvPart part, std::uint32_t layer, const float* x,
+                                  std::uint32_t rows, std::uint32_t position) {
+  const KvLayout& layout = kv.layout();
+  const KvShape& shape = layout.shape();
+  void* to = kv.at(part, layer, position);
+  if (shape.type == KvType::kF16) {
+    return cuda::kv_write_f16(x, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
+                              layout.head_stride(), static_cast<std::uint16_t*>(to), flag_.get(),
+                              stream_.get());
+  }
+  return cuda::kv_write_f32(x, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
+                            layout.head_stride(), static_cast<float*>(to), flag_.get(),
+                            stream_.get());
+}
+
+void CudaBackend::kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, const Buffer& v,
+                           std::uint32_t rows, std::uint32_t pos0) {
+  use_device();
+  auto& kv = cast<CudaKvCache>(cache);
+  const KvShape& shape = kv.layout().shape();
+  DETRUN_CHECK(std::uint64_t{pos0} + rows <= shape.n_ctx);
+  const std::uint64_t row_floats = std::uint64_t{shape.n_kv_heads} * shape.head_dim;
+  const float* k_data = floats(k, rows * row_floats);
+  const float* v_data = floats(v, rows * row_floats);
+  flag_.launch_rows(
+      rows,
+      [&](std::uint32_t first, std::uint32_t count) {
+        const std::uint64_t at = first * row_floats;
+        check_cuda(write_kv(kv, KvPart::kK, layer, k_data + at, count, pos0 + first), "kv_write");
+        check_cuda(write_kv(kv, KvPart::kV, layer, v_data + at, count, pos0 + first), "kv_write");
+      },
+      [&](std::uint32_t row) {
+        throw_kv_does_not_fit(shape.type, layer, std::uint64_t{pos0} + row);
+      });
+}
+
+void CudaBackend::attention(const Buffer& q, const KvCache& cache, std::uint32_t layer,
+                            const AttentionParams& params, std::uint32_t rows, std::uint32_t pos0,
+                            Buffer& out) {
+  use_device();
+  const auto& kv = cast<const CudaKvCache>(cache);
+  const KvShape& shape = kv.layout().shape();
+  DETRUN_CHECK(params.n_kv_heads == shape.n_kv_heads && params.head_dim == shape.head_dim);
+  DETRUN_CHECK(params.n_kv_heads != 0 && params.n_heads % params.n_kv_heads == 0);
+  DETRUN_CHECK(std::uint64_t{pos0} + rows <= shape.n_ctx);
+  const std::uint64_t total = std::uint64_t{rows} * params.n_heads * params.head_dim;
+  attention_.run({kv, layer, params, rows, pos0, floats(q, total), floats(out, total)});
+}
+
+void CudaBackend::silu_mul(Buffer& gate, const Buffer& up, std::uint64_t n) {
+  use_device();
+  check_cuda(cuda::silu_mul(floats(gate, n), floats(up, n), n, stream_.get()), "silu_mul");
+}
+
+void CudaBackend::add(Buffer& x, const Buffer& y, std::uint64_t n) {
+  use_device();
+  check_cuda(cuda::add(floats(x, n), floats(y, n), n, stream_.get()), "add");
+}
+
+}  // namespace
+
+CudaSupport cuda_support() {
+  try {
+    return {kName, true, describe_device(find_cuda_device(kName, {}))};
+  } catch (const Error& error) {
+    std::string_view why = error.what();
+    const std::string prefix = std::string("backend ") + kName + ": ";
+    if (why.starts_with(prefix)) why.remove_prefix(prefix.size());
+    return {kName, false, std::string(why)};
+  }
+}
+
+void require_cuda_device(const CudaOptions& options) { find_cuda_device(kName, options.device); }
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
+  const DeviceInfo device = find_cuda_device(kName, options.device);
+  check_cuda(cudaSetDevice(static_cast<int>(device.index)), "cudaSetDevice");
+  return std::make_unique<CudaBackend>(device);
+}
+
+}  // namespace detrun

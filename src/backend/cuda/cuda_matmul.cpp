@@ -1,0 +1,163 @@
+// See cuda_matmul.h.
+#include "backend/cuda/cuda_matmul.h"
+
+#include <algorithm>
+
+#include "backend/operator_errors.h"
+#include "kernels/cuda/launch_rows.h"
+
+namespace detrun {
+namespace {
+
+using kernels::InputForm;
+
+// So few rows are read faster one by one than a product of many rows takes.
+constexpr std::uint32_t kGemvRowsMax = 3;
+constexpr unsigned kVectorFloats = 4;  // what is loaded 16 bytes at a time starts at such a float
+constexpr std::uint64_t kActivationBlock = 32;
+
+std::uint64_t round_up(std::uint64_t n, std::uint64_t to) { return (n + to - 1) / to * to; }
+
+/// Quantized rows in one piece of memory: quants (rows, k), then scales, sums (rows, k / 32) and
+/// half sums (rows, k / 16), four bytes a block each.
+struct QuantizedParts {
+  QuantizedParts(std::uint64_t rows, std::uint64_t k)
+      : quants_bytes(round_up(rows * k, cuda::kImageAlignment)),
+        part_bytes(round_up(rows * (k / kActivationBlock) * sizeof(float), cuda::kImageAlignment)) {
+  }
+  std::uint64_t bytes() const { return quants_bytes + 3 * part_bytes; }
+  std::uint64_t quants_bytes, part_bytes;
+};
+
+template <class T>
+T* at(std::byte* memory, std::uint64_t offset) {
+  return static_cast<T*>(static_cast<void*>(memory + offset));
+}
+
+/// Row `row` of the activations, for kernels that take one.
+cuda::Activations one_row(const cuda::Activations& x, std::uint64_t row, std::uint64_t k) {
+  const std::uint64_t blocks = row * (k / kActivationBlock);
+  cuda::Activations out = x;
+  out.m = 1;
+  if (x.x != nullptr) out.x += row * k;
+  if (x.quantized.quants != nullptr) {
+    out.quantized = {x.quantized.quants + row * k, x.quantized.scales + blocks,
+                     x.quantized.sums + blocks, x.quantized.half_sums + 2 * blocks};
+  }
+  return out;
+}
+
+/// Whether every row starts where kernels can load 16 bytes.
+bool rows_are_aligned(InputForm form, unsigned k) {
+  return form == InputForm::kFloat ? k % kVectorFloats == 0
+                                   : k % (kVectorFloats * kActivationBlock) == 0;
+}
+
+}  // namespace
+
+void CudaMatmul::expect(const CudaWeight& weight) {
+  const Shape shape{weight.ops, weight.n, weight.k};
+  if (std::find(shapes_.begin(), shapes_.end(), shape) == shapes_.end()) shapes_.push_back(shape);
+}
+
+bool CudaMatmul::has(InputForm form) const {
+  return std::any_of(shapes_.begin(), shapes_.end(),
+                     [&](const Shape& shape) { return shape.ops->input == form; });
+}
+
+std::uint64_t CudaMatmul::workspace_bytes(std::uint64_t rows) const {
+  std::uint64_t most = 0;
+  for (const Shape& shape : shapes_) {
+    most = std::max<std::uint64_t>(most, shape.ops->workspace_bytes(rows, shape.n, shape.k));
+  }
+  return most;
+}
+
+std::uint64_t CudaMatmul::scratch_bytes(const PassShape& shape) const {
+  std::uint64_t bytes = workspace_bytes(shape.rows);
+  if (has(InputForm::kFloat)) bytes += shape.rows * shape.row_floats * sizeof(float);
+  if (has(InputForm::kQuantized)) bytes += QuantizedParts(shape.rows, shape.row_floats).bytes();
+  return bytes;
+}
+
+void CudaMatmul::reserve(const PassShape& shape) {
+  workspace_.room(workspace_bytes(shape.rows));
+  if (has(InputForm::kFloat)) checked_.room_for<float>(shape.rows * shape.row_floats);
+  if (has(InputForm::kQuantized)) {
+    quantized_.room(QuantizedParts(shape.rows, shape.row_floats).bytes());
+  }
+}
+
+// The kernel that writes an f32 cache copies rows and raises the flag for what is not finite: the
+// copy goes nowhere.
+void CudaMatmul::check_finite(const CudaWeight& reader, const float* x, std::uint32_t rows) {
+  const std::uint64_t k = reader.k;
+  auto* copy = checked_.room_for<float>(rows * k);
+  flag_.launch_rows(
+      rows,
+      [&](std::uint32_t first, std::uint32_t n) {
+        check_cuda(cuda::kv_write_f32(x + first * k, n, 1, reader.k, k, k, copy, flag_.get(),
+                                      stream_.get()),
+                   "matmul");
+      },
+      [&](std::uint32_t row) { throw_activation_not_finite(reader.name, row, rows); });
+}
+
+cuda::QuantizedRows CudaMatmul::quantize(const CudaWeight& reader, const float* x,
+                                         std::uint32_t rows) {
+  const std::uint64_t k = reader.k;
+  const std::uint64_t blocks = k / kActivationBlock;
+  const QuantizedParts parts(rows, k);
+  std::byte* memory = quantized_.room(parts.bytes());
+  auto* quants = at<std::int8_t>(memory, 0);
+  auto* scales = at<float>(memory, parts.quants_bytes);
+  auto* sums = at<float>(memory, parts.quants_bytes + parts.part_bytes);
+  auto* half_sums = at<std::int16_t>(memory, parts.quants_bytes + 2 * parts.part_bytes);
+  flag_.launch_rows(
+      rows,
+      [&](std::uint32_t first, std::uint32_t n) {
+        const std::uint64_t block = first * blocks;
+        check_cuda(cuda::quantize(x + first * k, n * blocks, quants + first * k, scales + block,
+                                  sums + block, half_sums + 2 * block, flag_.get(), stream_.get()),
+                   "matmul");
+      },
+      [&](std::uint32_t row) { throw_activation_not_finite(reader.name, row, rows); });
+  return {quants, scales, sums, half_sums};
+}
+
+void CudaMatmul::multiply(const CudaProduct& product, const cuda::Activations& x) {
+  const CudaWeight& weight = *product.weight;
+  const bool by_row =
+      x.m == 1 || (x.m <= kGemvRowsMax && rows_are_aligned(weight.ops->input, weight.k));
+  if (by_row) {
+    for (std::uint32_t row = 0; row < x.m; ++row) {
+      check_cuda(weight.ops->gemv(weight.matrix(), one_row(x, row, weight.k),
+                                  product.y + std::uint64_t{row} * weight.n, stream_.get()),
+                 "matmul");
+    }
+    return;
+  }
+  std::byte* workspace = workspace_.room(weight.ops->workspace_bytes(x.m, weight.n, weight.k));
+  check_cuda(weight.ops->gemm(weight.matrix(), x, workspace, product.y, stream_.get()), "matmul");
+}
+
+void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std::uint32_t rows) {
+  cuda::Activations as_floats{};
+  cuda::Activations as_quants{};
+  for (const CudaProduct& product : products) {
+    const bool quantized = product.weight->ops->input == InputForm::kQuantized;
+    cuda::Activations& input = quantized ? as_quants : as_floats;
+    if (input.m == 0) {
+      input.m = rows;
+      if (quantized) {
+        input.quantized = quantize(*product.weight, x, rows);
+      } else {
+        check_finite(*product.weight, x, rows);
+        input.x = x;
+      }
+    }
+    multiply(product, input);
+  }
+}
+
+}  // namespace detrun

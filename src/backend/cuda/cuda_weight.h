@@ -1,0 +1,27 @@
+// A matrix in device memory: checked and packed on the host once, at load.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/cuda/cuda_handles.h"
+#include "backend/cuda/cuda_transfer.h"
+#include "backend/thread_pool.h"
+#include "detrun/backend.h"
+#include "kernels/cuda/products.h"
+
+namespace detrun {
+
+struct CudaWeight final : Weight {
+  std::string name;
+  const cuda::ProductOps* ops = nullptr;
+  unsigned n = 0, k = 0;  ///< outputs, length of the dot products
+  DeviceMemory image;
+  cuda::DeviceMatrix matrix() const { return {image.data(), n, k}; }
+};
+
+/// Errors: see Backend::load_weight; kInternal when the device has not enough memory.
+std::unique_ptr<CudaWeight> load_cuda_weight(CudaTransfer& transfer, ThreadPool& pool,
+                                             const WeightView& view);
+
+}  // namespace detrun

@@ -1,0 +1,140 @@
+// Runs recorded on the CPU replay on a GPU and the other way round: the program of this build and
+// the one with the emulated device, on the same ledger.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli_support.h"
+
+using namespace detrun;
+using namespace detrun::test;
+
+namespace {
+
+CliResult run_emulated(std::vector<std::string> words,
+                       std::map<std::string, std::string> env = {}) {
+  CliRun run;
+  run.program = DETRUN_BINARY_DIR "/bin/detrun_emulated";
+  run.arguments = std::move(words);
+  run.env = std::move(env);
+  return run_cli(run);
+}
+
+std::vector<std::string> on_device(std::vector<std::string> words) {
+  words.insert(words.end(), {"--backend", "cuda-emulated"});
+  return words;
+}
+
+std::vector<std::string> record_of(const std::string& type, const std::string& ledger) {
+  return {
+      "record", "-m",       DETRUN_SOURCE_DIR "/fixtures/models/detrun-decisions-" + type + ".gguf",
+      "-p",     kPrompt,    "-n",
+      "4",      "--ledger", ledger};
+}
+
+std::vector<std::string> replay_of(const std::string& run, const std::string& mode,
+                                   const std::string& ledger) {
+  return {"replay", run, "--mode", mode, "--ledger", ledger, "--json"};
+}
+
+void check_reproduced(const CliResult& result, const std::string& mode) {
+  INFO(result.err);
+  CHECK(result.code == 0);
+  const Json report = parse_line(result.out);
+  CHECK(at_path(report, "verdict").as_string() == "REPRODUCED");
+  const Json& run = report.find("runs")->as_array().front();
+  CHECK(at_path(run, "mode").as_string() == mode);
+  CHECK(at_path(run, "steps_checked").as_i64() == 4);
+}
+
+}  // namespace
+
+TEST_CASE("a run recorded on the CPU replays on the GPU and the other way round, in both modes") {
+  for (const char* type : {"f16", "q8_0", "q4_k_m"}) {
+    CAPTURE(type);
+    const ScratchFolder folder;
+    const std::string ledger = folder / "runs.db";
+    const CliResult on_cpu = run_cli(record_of(type, ledger));
+    REQUIRE(on_cpu.code == 0);
+    const CliResult on_gpu = run_emulated(on_device(record_of(type, ledger)));
+    INFO(on_gpu.err);
+    REQUIRE(on_gpu.code == 0);
+    CHECK(on_gpu.out == on_cpu.out);
+    for (const char* mode : {"step", "parallel"}) {
+      check_reproduced(run_emulated(on_device(replay_of("1", mode, ledger))), mode);
+      check_reproduced(run_cli(replay_of("2", mode, ledger)), mode);
+    }
+  }
+}
+
+TEST_CASE("the ledger says which device computed, whatever replays it") {
+  const ScratchFolder folder;
+  const std::string ledger = folder / "runs.db";
+  REQUIRE(run_emulated(on_device(record_of("q8_0", ledger))).code == 0);
+  const Json run = parse_line(run_cli({"show", "1", "--ledger", ledger, "--json"}).out);
+  CHECK(at_path(run, "params.backend").as_string() == "cuda-emulated");
+  CHECK(at_path(run, "params.isa").as_string() == "sm_90");
+  CHECK(at_path(run, "params.threads").as_i64() == 1);
+  CHECK(at_path(run, "stack.informational.backend.device.uuid").as_string() ==
+        "GPU-01010101-0101-0101-0101-010101010101");
+}
+
+TEST_CASE("auto never means the emulated device, and a device that is named is never passed over") {
+  const ScratchFolder folder;
+  const std::string ledger = folder / "runs.db";
+  REQUIRE(run_emulated(record_of("q8_0", ledger)).code == 0);
+  const Json run = parse_line(run_cli({"show", "1", "--ledger", ledger, "--json"}).out);
+  CHECK(at_path(run, "params.backend").as_string() == "cpu");
+  const auto with_device = [&](const char* device) {
+    std::vector<std::string> words = record_of("q8_0", folder / "other.db");
+    words.insert(words.end(), {"--device", device});
+    return words;
+  };
+  const CliResult missing = run_emulated(with_device("3"));
+  CHECK(missing.code == 2);
+  CHECK(contains(missing.err, "there is no device '3'"));
+  CHECK(contains(missing.err, "0 GPU-01010101-0101-0101-0101-010101010101"));
+  const CliResult on_cpu = run_cli(with_device("no such"));
+  CHECK(on_cpu.code == 2);
+  CHECK(contains(on_cpu.err, "backend cuda: "));
+  CHECK(!std::filesystem::exists(folder / "other.db"));
+}
+
+TEST_CASE("no device and too little memory end a command before it records, with the reason") {
+  const ScratchFolder folder;
+  const std::string ledger = folder / "runs.db";
+  const std::vector<std::string> words = on_device(record_of("q8_0", ledger));
+  const CliResult none = run_emulated(words, {{"DETRUN_SMOKE_NO_DEVICE", "1"}});
+  CHECK(none.code == 2);
+  CHECK(contains(none.err, "backend cuda-emulated: there is no NVIDIA GPU"));
+  const CliResult small = run_emulated(words, {{"DETRUN_EMULATED_MEMORY", "1000000"}});
+  CHECK(small.code == 5);
+  CHECK(contains(small.err, "the weights need 2 MiB, 1 MiB of 1 MiB are free on device 0"));
+  const CliResult full = run_emulated(words, {{"DETRUN_EMULATED_MEMORY", "7000000"}});
+  CHECK(full.code == 5);
+  CHECK(contains(full.err, "not enough memory: a context of"));
+  const Json runs = parse_line(run_cli({"verify", "--ledger", ledger, "--json"}).out);
+  CHECK(at_path(runs, "checked.runs").as_i64() == 0);
+}
+
+TEST_CASE("several runs replay at once on one device") {
+  const ScratchFolder folder;
+  const std::string ledger = folder / "runs.db";
+  for (int i = 0; i < 3; ++i) REQUIRE(run_cli(record_of("q8_0", ledger)).code == 0);
+  const CliResult result =
+      run_emulated(on_device({"replay", "--all", "--jobs", "2", "--ledger", ledger, "--json"}));
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(parse_line(result.out).find("runs")->as_array().size() == 3);
+}
+
+TEST_CASE("the version says what there is of CUDA, in one line") {
+  const CliResult emulated = run_emulated({"--version"});
+  CHECK(emulated.code == 0);
+  CHECK(contains(emulated.out, "\nbackend cuda-emulated: host emulation, sm_90, 4096 MiB"));
+  const CliResult none = run_emulated({"--version"}, {{"DETRUN_SMOKE_NO_DEVICE", "1"}});
+  CHECK(none.code == 0);
+  CHECK(contains(none.out, "\nbackend cuda-emulated: none (there is no NVIDIA GPU"));
+}

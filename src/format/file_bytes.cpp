@@ -17,8 +17,8 @@
 namespace detrun {
 namespace {
 
-/// The smallest part that is let go.
-constexpr std::size_t kReleaseFrom = std::size_t{256} << 10;
+/// The smallest file of which parts are let go.
+constexpr std::size_t kReleaseFrom = std::size_t{3} << 19;
 
 /// strerror() follows the locale, this does not.
 std::string reason(int error) {
@@ -141,6 +141,8 @@ void FileBytes::release(std::span<const std::byte> part) const {
   // Of a copy these would come back as zeros.
   if (method_ != LoadMethod::kMap || part.empty()) return;
   const std::span<std::byte> all = pages_.span();
+  // Every core must hear of it, which costs more than little memory is worth.
+  if (all.size() < kReleaseFrom) return;
   DETRUN_CHECK(part.data() >= all.data() && part.size() <= all.size());
   const auto first = static_cast<std::size_t>(part.data() - all.data());
   DETRUN_CHECK(first <= all.size() - part.size());
@@ -149,9 +151,7 @@ void FileBytes::release(std::span<const std::byte> part) const {
   // The last page of the file may be cut short: it belongs to whoever has the last byte.
   const std::size_t last = first + part.size();
   const std::size_t end = last == all.size() ? last : last / page * page;
-  // Every core must hear of it, which costs more than little memory is worth.
-  if (end < begin + kReleaseFrom) return;
-  ::madvise(all.data() + begin, end - begin, MADV_DONTNEED);  // only a wish
+  if (begin < end) ::madvise(all.data() + begin, end - begin, MADV_DONTNEED);  // only a wish
 }
 
 void FileBytes::check_unchanged() const {

@@ -57,8 +57,8 @@ class FileBytes {
   /// link and other attributes too, and such a file is refused: nobody knows what else happened.
   void check_unchanged() const;
   /// Lets go of the whole pages of `part`, a part of bytes(): reading them again takes them from
-  /// the file. Nothing where bytes() are a copy or the part is below a quarter
-  /// of a mebibyte.
+  /// the file. Nothing where bytes() are a copy or the file is small (below
+  /// one and a half mebibytes).
   void release(std::span<const std::byte> part) const;
 
  private:

@@ -66,27 +66,33 @@ TEST_CASE("released pages leave the memory of the process and come back with the
   constexpr std::size_t kPage = 4096;
   const TempFolder folder;
   std::string content;
-  for (std::size_t i = 0; i < 300 * kPage + 100; ++i)
+  for (std::size_t i = 0; i < 400 * kPage + 100; ++i)
     content.push_back(static_cast<char>(i * 7 + i / 256 + i / 65536));
   const std::string path = folder.write("a", content);
   const FileBytes file = FileBytes::open(path, LoadMethod::kMap);
   const auto resident_after = [&](std::size_t first, std::size_t size) {
     CHECK((text_of(file) == content));  // all pages are in
-    CHECK(resident_kib(file.bytes().data()) == 301 * 4);
+    CHECK(resident_kib(file.bytes().data()) == 401 * 4);
     file.release(file.bytes().subspan(first, size));
     return resident_kib(file.bytes().data());
   };
   CHECK(resident_after(0, file.bytes().size()) == 0);
-  CHECK(resident_after(kPage, 100 * kPage) == 201 * 4);
+  CHECK(resident_after(kPage, 100 * kPage) == 301 * 4);
   // Of a page that is only partly of it others may have need.
-  CHECK(resident_after(1, 100 * kPage) == 202 * 4);
-  CHECK(resident_after(200 * kPage - 1, 100 * kPage + 101) == 200 * 4);
-  CHECK(resident_after(200 * kPage - 1, 100 * kPage + 100) == 201 * 4);
-  // What is small is not worth the call.
-  CHECK(resident_after(0, 64 * kPage) == 237 * 4);
-  CHECK(resident_after(0, 64 * kPage - 1) == 301 * 4);
-  CHECK(resident_after(7, 0) == 301 * 4);
+  CHECK(resident_after(1, 100 * kPage) == 302 * 4);
+  CHECK(resident_after(400 * kPage - 1, 101) == 400 * 4);
+  CHECK(resident_after(400 * kPage, 99) == 401 * 4);
+  CHECK(resident_after(7, 0) == 401 * 4);
   CHECK((text_of(file) == content));
+}
+
+TEST_CASE("of a small file nothing is released") {
+  const TempFolder folder;
+  const std::string content(380 * 4096, 'x');
+  const FileBytes file = FileBytes::open(folder.write("a", content), LoadMethod::kMap);
+  CHECK((text_of(file) == content));
+  file.release(file.bytes());
+  CHECK(resident_kib(file.bytes().data()) == 380 * 4);
 }
 
 TEST_CASE("a copy of the file keeps what is released") {

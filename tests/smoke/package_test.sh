@@ -20,20 +20,7 @@ expect() {
     { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
   grep -q -- "$word" "$scratch/log" || { fails "$* did not say '$word'"; cat "$scratch/log"; }
 }
-# needs_little PROGRAM: no library but glibc's, no symbol of a later one.
-needs_little() {
-  local library newest
-  for library in $(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
-    case $library in
-      libc.so.6 | libm.so.6 | libdl.so.2 | librt.so.1 | libpthread.so.0 | ld-linux-x86-64.so.2) ;;
-      *) fails "$1 needs $library" ;;
-    esac
-  done
-  newest=$(objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1)
-  [ "$(printf '%s\nGLIBC_2.34\n' "$newest" | sort -V | tail -n 1)" = GLIBC_2.34 ] ||
-    fails "$1 needs $newest: $(objdump -T "$1" | grep "$newest" | tr -s ' \n' ' ')"
-  echo "$(basename "$1"): $newest, $(stat -c %s "$1") bytes"
-}
+needs_little() { "$source_dir/packaging/check_portable.sh" "$1" || fails "$1 is not portable"; }
 
 emulated=$bin/detrun_gpu_smoke_emulated
 needs_little "$emulated"

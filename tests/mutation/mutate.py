@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Breaks the arithmetic on purpose, one small change at a time, and wants a named test to fail.
 
-    mutate.py [--build DIR] [--only NAME] [--list]
+    mutate.py [--build DIR] [--only NAME] [--list | --check]
 
 Every change of mutations.json is applied to a copy of the source tree, what it needs is built
 there, and its test is run: it must fail, and where the change names a text, the output must hold
 it.  A change that no test notices is an error, and so is one whose text is not in the file exactly
-once (with `every`: at least once).  Exit 0: every change was caught.
+once (with `every`: at least once).  --check looks only for the texts, in a second.  Exit 0: every
+change was caught.
 """
 
 import argparse
@@ -51,13 +52,34 @@ def build(tree, target):
     return None if result.returncode == 0 else result.stdout[-2000:]
 
 
-def verdict_of(change, source, tree):
-    """'caught', or what is wrong."""
+def misplaced(change, source):
+    """What is wrong with the place of a change, or None."""
     path = source / change["file"]
-    text = path.read_text(encoding="utf-8")
-    count = text.count(change["old"])
+    if not path.is_file():
+        return "there is no " + change["file"]
+    count = path.read_text(encoding="utf-8").count(change["old"])
     if count == 0 or (count > 1 and not change.get("every")):
         return "the text to change is %d times in %s" % (count, change["file"])
+    return None
+
+
+def check_places(changes):
+    """Prints every change that no longer fits the source; the exit status."""
+    wrong = [(change["name"], misplaced(change, ROOT)) for change in changes]
+    wrong = [(name, why) for name, why in wrong if why is not None]
+    for name, why in wrong:
+        print("%s: %s" % (name, why))
+    print("%d of %d changes fit the source" % (len(changes) - len(wrong), len(changes)))
+    return 1 if wrong else 0
+
+
+def verdict_of(change, source, tree):
+    """'caught', or what is wrong."""
+    why = misplaced(change, source)
+    if why is not None:
+        return why
+    path = source / change["file"]
+    text = path.read_text(encoding="utf-8")
     path.write_text(text.replace(change["old"], change["new"]), encoding="utf-8")
     try:
         error = build(tree, change["target"])
@@ -98,6 +120,7 @@ def main():
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "mutation")
     parser.add_argument("--only", help="run the change of this name")
     parser.add_argument("--list", action="store_true", help="print the changes and stop")
+    parser.add_argument("--check", action="store_true", help="look for their texts and stop")
     arguments = parser.parse_args()
     changes = json.loads((Path(__file__).parent / "mutations.json").read_text(encoding="utf-8"))
     if len(changes) < LEAST:
@@ -108,6 +131,8 @@ def main():
     if arguments.list or not changes:
         print("\n".join("%s: %s" % (change["name"], change["test"]) for change in changes))
         return 0 if changes else 1
+    if arguments.check:
+        return check_places(changes)
     source, tree = arguments.build / "source", arguments.build / "tree"
     source.mkdir(parents=True, exist_ok=True)
     copy_tree(source)

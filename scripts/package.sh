@@ -42,7 +42,9 @@ root=$stage/$name
 say "stage $name"
 mkdir -p "$root/bin" "$root/share/man" "$root/share/doc/detrun/licences" "$root/share/detrun"
 for target in "${targets[@]}"; do strip -o "$root/bin/$target" "$build/bin/$target"; done
-for page in man/*.[157]; do install -Dm 644 "$page" "$root/share/man/man${page##*.}/${page##*/}"; done
+for page in man/*.[157]; do
+  install -Dm 644 "$page" "$root/share/man/man${page##*.}/${page##*/}"
+done
 install -Dm 644 scripts/completions/detrun.bash "$root/share/bash-completion/completions/detrun"
 install -Dm 644 scripts/completions/detrun.fish "$root/share/fish/vendor_completions.d/detrun.fish"
 install -Dm 644 scripts/completions/detrun.zsh "$root/share/zsh/site-functions/_detrun"

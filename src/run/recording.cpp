@@ -22,6 +22,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+/// Bytes of the model times tokens of the prompt. Up to here, some ten milliseconds, the prompt is
+/// computed while the disk takes the run's entry; a longer one had better wait for it, so that its
+/// number is known and a full disk is not found out at the end.
+constexpr std::uint64_t kShortPrefill = std::uint64_t{64} << 20;
+
 void check_tags(const RecordOptions& options) {
   std::set<std::string_view> seen;
   for (const auto& [key, value] : options.tags) {
@@ -77,6 +82,8 @@ RecordEngine::RecordEngine(const RecordOptions& options,
 }
 
 void RecordSteps::open() {
+  if (opened_) return;
+  opened_ = true;
   if (!store_.entered()) store_.flush();  // throws why
   if (const std::optional<RunRef> run = store_.ref())
     observer_.on_run_started(run->number, run->id);
@@ -119,6 +126,7 @@ void Recording::run_to_end(Context& context, const LoadedModel& model,
                            const GenerateRequest& request, const std::atomic<bool>& cancel,
                            RecordReport& report) {
   RecordSteps steps(store_, late_, observer_, model.tokenizer->decode(request.prompt_tokens));
+  if (model.file->bytes().size() * request.prompt_tokens.size() > kShortPrefill) steps.open();
   const StopReason reason = generate(context, *model.model, *model.tokenizer, request, cancel,
                                      steps, [&](std::uint64_t done, std::uint64_t total) {
                                        store_.add_fields(late_.take_ready());

@@ -45,8 +45,8 @@ class RecordSteps final : public StepSink {
       : store_(store), late_(late), observer_(observer), prompt_(std::move(prompt)) {}
 
   bool on_step(const StepRecord& step) override;
-  /// The first step calls it, or whoever sees a run end without one: waits until the run stands in
-  /// the store, then shows its number and the prompt.
+  /// Waits until the run stands in the store, then shows its number and the prompt; once. The first
+  /// step calls it, at the latest.
   void open();
 
   std::uint64_t n_steps() const { return n_steps_; }
@@ -61,6 +61,7 @@ class RecordSteps final : public StepSink {
   LateFields& late_;
   Observer& observer_;
   std::string prompt_;
+  bool opened_ = false;
   std::uint64_t n_steps_ = 0;
   Clock::time_point prompt_done_at_, opened_at_;
 };

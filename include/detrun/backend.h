@@ -228,9 +228,11 @@ std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 struct CudaOptions {
   std::string device;  ///< an index, or a UUID as nvidia-smi prints it; empty: device 0
 };
-/// What this program can do with CUDA, here and now.
+/// Name of the CUDA backend that this program was linked with: "cuda"; "cuda-emulated" in test
+/// programs; empty: none. Asks no driver.
+std::string cuda_backend_name();
+/// What this program can do with CUDA, here and now. Starts the driver, which takes a while.
 struct CudaSupport {
-  std::string name;     ///< of the backend: "cuda"; "cuda-emulated" in test programs; empty: none
   bool usable = false;  ///< make_cuda_backend without a device named would find one
   std::string text;     ///< one line: the device, or why there is none
 };

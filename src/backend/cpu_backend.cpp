@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <limits>
-#include <typeinfo>
 
 #include "backend/cpu_attention.h"
 #include "backend/cpu_kv_cache.h"
@@ -13,6 +11,7 @@
 #include "backend/cpu_select.h"
 #include "backend/cpu_weight.h"
 #include "backend/operator_errors.h"
+#include "backend/own_objects.h"
 #include "backend/thread_pool.h"
 #include "detrun/backend.h"
 #include "detrun/error.h"
@@ -31,23 +30,12 @@ constexpr std::uint32_t kFunctionChunk = 1024;  // elements of the functions of 
 
 struct CpuBuffer final : Buffer {
   explicit CpuBuffer(std::uint64_t n_floats)
-      : Buffer(n_floats), memory(bytes_of(n_floats), "a buffer") {}
-  /// Too many to count become too many to allocate: never a wrapped, small number.
-  static std::uint64_t bytes_of(std::uint64_t n_floats) {
-    constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
-    return n_floats > kMax / sizeof(float) ? kMax : n_floats * sizeof(float);
-  }
+      : Buffer(n_floats), memory(float_bytes(n_floats), "a buffer") {}
   float* data() { return memory.as<float>(); }
   const float* data() const { return memory.as<float>(); }
   CpuMemory memory;
 };
 
-// Weights, buffers and caches of another backend are a programmer's error.
-template <class To, class From>
-To& cast(From& from) {
-  DETRUN_CHECK(typeid(from) == typeid(To));  // To is final
-  return static_cast<To&>(from);
-}
 float* floats(Buffer& buffer, std::uint64_t n) {
   DETRUN_CHECK(n <= buffer.n_floats());
   return cast<CpuBuffer>(buffer).data();

@@ -28,7 +28,7 @@ void LoadedModel::bind(Backend& backend) {
 
 std::vector<std::string> backend_names() {
   std::vector<std::string> names{std::string(kAuto), std::string(kCpu), std::string(kCuda)};
-  const std::string of_program = cuda_support().name;
+  const std::string of_program = cuda_backend_name();
   if (!of_program.empty() && of_program != kCuda) names.push_back(of_program);
   return names;
 }
@@ -45,7 +45,7 @@ void check_engine_options(const EngineOptions& options) {
     if (options.device.empty()) return;
     throw_usage("--device names a GPU, but --backend is cpu", "leave out one of them");
   }
-  const std::string of_program = cuda_support().name;
+  const std::string of_program = cuda_backend_name();
   if (options.backend == kCuda && !of_program.empty() && of_program != kCuda) {
     throw_usage("backend cuda: this program has " + of_program + " in its place",
                 "use --backend " + of_program);
@@ -56,9 +56,9 @@ void check_engine_options(const EngineOptions& options) {
 std::unique_ptr<Backend> open_backend(const EngineOptions& options) {
   check_engine_options(options);
   if (is_cuda_asked_for(options)) return make_cuda_backend({options.device});
-  if (options.backend == kAuto) {
+  if (options.backend == kAuto && cuda_backend_name() == kCuda) {
     const CudaSupport cuda = cuda_support();
-    if (cuda.usable && cuda.name == kCuda) return make_cuda_backend({});
+    if (cuda.usable) return make_cuda_backend({});
     log_info("backend auto: cpu, because cuda is not usable: " + cuda.text);
   }
   return make_cpu_backend({.n_threads = options.threads, .isa = {}});

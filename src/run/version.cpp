@@ -15,7 +15,7 @@ VersionReport version_report() {
   report.compiler = build.compiler;
   report.cpu_isas = available_cpu_isas();
   report.cuda = cuda_build_description();
-  if (!cuda.name.empty()) report.cuda_backend = cuda.name;
+  if (const std::string name = cuda_backend_name(); !name.empty()) report.cuda_backend = name;
   report.cuda_usable = cuda.usable;
   report.cuda_device = cuda.text;
   report.numerics_profile = kNumericsProfile;

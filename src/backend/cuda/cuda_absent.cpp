@@ -4,7 +4,9 @@
 
 namespace detrun {
 
-CudaSupport cuda_support() { return {{}, false, "built without CUDA"}; }
+std::string cuda_backend_name() { return {}; }
+
+CudaSupport cuda_support() { return {false, "built without CUDA"}; }
 
 void require_cuda_device(const CudaOptions& /*options*/) {
   throw_usage("backend cuda: this program was built without CUDA", "use --backend cpu");

@@ -2,7 +2,6 @@
 // arithmetic is in the kernels. Which kernel computes an output never changes it. Written once,
 // compiled twice: against the CUDA runtime and, for tests, against its emulation on the host.
 #include <algorithm>
-#include <typeinfo>
 #include <vector>
 
 #include "backend/cuda/cuda_attention.h"
@@ -14,6 +13,7 @@
 #include "backend/cuda/cuda_transfer.h"
 #include "backend/cuda/cuda_weight.h"
 #include "backend/operator_errors.h"
+#include "backend/own_objects.h"
 #include "detrun/backend.h"
 #include "detrun/error.h"
 #include "kernels/cuda/launch_rows.h"
@@ -25,21 +25,10 @@ constexpr const char* kName = DETRUN_CUDA_BACKEND_NAME;
 
 struct CudaBuffer final : Buffer {
   explicit CudaBuffer(std::uint64_t n_floats)
-      : Buffer(n_floats), memory(bytes_of(n_floats), "a buffer") {}
-  /// Too many to count become too many to allocate: never a wrapped, small number.
-  static std::uint64_t bytes_of(std::uint64_t n_floats) {
-    constexpr std::uint64_t kMax = ~std::uint64_t{0};
-    return n_floats > kMax / sizeof(float) ? kMax : n_floats * sizeof(float);
-  }
+      : Buffer(n_floats), memory(float_bytes(n_floats), "a buffer") {}
   DeviceMemory memory;
 };
 
-// Weights, buffers and caches of another backend are a programmer's error.
-template <class To, class From>
-To& cast(From& from) {
-  DETRUN_CHECK(typeid(from) == typeid(To));  // To is final
-  return static_cast<To&>(from);
-}
 float* floats(const Buffer& buffer, std::uint64_t n) {
   DETRUN_CHECK(n <= buffer.n_floats());
   return cast<const CudaBuffer>(buffer).memory.as<float>();
@@ -291,14 +280,16 @@ void CudaBackend::add(Buffer& x, const Buffer& y, std::uint64_t n) {
 
 }  // namespace
 
+std::string cuda_backend_name() { return kName; }
+
 CudaSupport cuda_support() {
   try {
-    return {kName, true, describe_device(find_cuda_device(kName, {}))};
+    return {true, describe_device(find_cuda_device(kName, {}))};
   } catch (const Error& error) {
     std::string_view why = error.what();
     const std::string prefix = std::string("backend ") + kName + ": ";
     if (why.starts_with(prefix)) why.remove_prefix(prefix.size());
-    return {kName, false, std::string(why)};
+    return {false, std::string(why)};
   }
 }
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "detrun/backend.h"
 #include "detrun/digest.h"
@@ -179,6 +180,19 @@ TEST_CASE("a model that changed before its digest was known leaves no digest in 
   CHECK_FALSE(run.fields.contains(field::model_sha256));
   CHECK(run.fields.contains(field::tool_binary_sha256));
   CHECK(verify(scene.options.ledger_path).ok);
+}
+
+TEST_CASE("a long prompt waits for the run's entry: who ends the run then has no step") {
+  Scene scene;
+  scene.options.model_path = DETRUN_SOURCE_DIR "/fixtures/models/detrun-decisions-q8_0.gguf";
+  scene.options.tokens = std::vector<std::int32_t>(100, 5);
+  scene.observer.on_begin = [&](std::string_view what) {
+    if (what == "start") scene.cancel = true;
+  };
+  scene.record();
+  const RunRecord run = scene.read(1);
+  CHECK(field_text(run.fields, field::status) == "cancelled");
+  CHECK(run.steps.empty());
 }
 
 TEST_CASE("a model that is changed while it runs makes the run fail") {

@@ -13,7 +13,7 @@ namespace {
 
 using kernels::InputForm;
 
-// ---- F32, F16, BF16: rows as in the file; gemm makes panels of them ------------------------------
+// ---- F32, F16, BF16: rows as in the file; gemm makes panels of them ----------------------------
 
 template <class Element>
 using FloatGemv = cudaError_t (*)(const Element*, const float*, float*, unsigned, unsigned,

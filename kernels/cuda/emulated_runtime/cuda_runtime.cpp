@@ -1,26 +1,39 @@
 // The emulated runtime: devices, allocations, and streams as lists of work not yet done. An error
 // of a launch on the null stream stays with the thread until somebody asks; one of another stream
 // stays with that stream, whose work then ends, as after a failed kernel on a device.
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <utility>
 
+#include "kernels/cuda/emulated_runtime/emulated_stream.h"
+
+namespace {
+thread_local cudaError_t last_error = cudaSuccess;
+}
+
+namespace detrun::emulation {
+
+cudaError_t note(cudaError_t status) {
+  if (status != cudaSuccess) last_error = status;
+  return status;
+}
+
+}  // namespace detrun::emulation
+
 namespace {
 
 using detrun::emulation::EmulatedDevice;
+using detrun::emulation::is_refused_in_capture;
+using detrun::emulation::note;
 
 constexpr std::size_t kAlignment = 256;
 constexpr int kFreshByte = 0xCD;  // what nobody wrote is recognisable
-thread_local cudaError_t last_error = cudaSuccess;
 thread_local int current_device = 0;
 
 struct Allocation {
@@ -48,11 +61,6 @@ struct Runtime {
 Runtime& runtime() {
   static Runtime instance;
   return instance;
-}
-
-cudaError_t note(cudaError_t status) {
-  if (status != cudaSuccess) last_error = status;
-  return status;
 }
 
 std::uint64_t bytes_on(const Runtime& r, int device) {
@@ -92,6 +100,19 @@ cudaError_t allocate(void** memory, std::size_t size, int device) {
   return cudaSuccess;
 }
 
+cudaError_t set(void* memory, int value, std::size_t size) {
+  if (!is_on_device(memory, size)) return note(cudaErrorInvalidValue);
+  std::memset(memory, value, size);
+  return cudaSuccess;
+}
+
+cudaError_t copy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
+  const void* on_device = kind == cudaMemcpyHostToDevice ? to : from;
+  if (!is_on_device(on_device, size)) return note(cudaErrorInvalidValue);
+  std::memcpy(to, from, size);
+  return cudaSuccess;
+}
+
 cudaError_t release(void* memory, bool pinned) {
   if (memory == nullptr) return cudaSuccess;
   {
@@ -126,41 +147,6 @@ cudaError_t run_kernel(dim3 grid, dim3 block, const std::function<void()>& body)
 }
 
 }  // namespace
-
-struct CUstream_st {
-  std::mutex mutex;
-  std::deque<std::function<cudaError_t()>> work;
-  std::uint64_t n_queued = 0, n_done = 0;
-  cudaError_t failed = cudaSuccess;
-
-  cudaError_t add(std::function<cudaError_t()> item) {
-    const std::lock_guard lock(mutex);
-    work.push_back(std::move(item));
-    ++n_queued;
-    return failed;
-  }
-  /// Until `count` pieces of work are done.
-  cudaError_t run(std::uint64_t count) {
-    const std::lock_guard lock(mutex);
-    while (n_done < count) {
-      if (failed == cudaSuccess) failed = work.front()();
-      work.pop_front();
-      ++n_done;
-    }
-    return failed;
-  }
-  cudaError_t run_all() {
-    mutex.lock();
-    const std::uint64_t count = n_queued;
-    mutex.unlock();
-    return run(count);
-  }
-};
-
-struct CUevent_st {
-  cudaStream_t stream = nullptr;
-  std::uint64_t count = 0;  // pieces of its work that came before
-};
 
 namespace {
 
@@ -224,6 +210,7 @@ cudaError_t cudaMemGetInfo(std::size_t* free_bytes, std::size_t* total_bytes) {
 }
 
 cudaError_t cudaMalloc(void** memory, std::size_t size) {
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   cudaMemGetInfo(&free_bytes, &total_bytes);
@@ -231,41 +218,42 @@ cudaError_t cudaMalloc(void** memory, std::size_t size) {
   return allocate(memory, size, current_device);
 }
 cudaError_t cudaFree(void* memory) {
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
   run_every_stream();
   return release(memory, false);
 }
 cudaError_t cudaHostAlloc(void** memory, std::size_t size, unsigned) {
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
   return allocate(memory, size, -1);
 }
 cudaError_t cudaFreeHost(void* memory) {
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
   run_every_stream();
   return release(memory, true);
 }
 
 cudaError_t cudaMemset(void* memory, int value, std::size_t size) {
-  if (!is_on_device(memory, size)) return note(cudaErrorInvalidValue);
-  std::memset(memory, value, size);
-  return cudaSuccess;
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
+  return set(memory, value, size);
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
-  const void* on_device = kind == cudaMemcpyHostToDevice ? to : from;
-  if (!is_on_device(on_device, size)) return note(cudaErrorInvalidValue);
-  std::memcpy(to, from, size);
-  return cudaSuccess;
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
+  return copy(to, from, size, kind);
 }
 cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t size, cudaStream_t stream) {
   if (stream == nullptr) return cudaMemset(memory, value, size);
   if (!is_on_device(memory, size)) return note(cudaErrorInvalidValue);
-  return stream->add([=] { return cudaMemset(memory, value, size); });
+  return stream->add([=] { return set(memory, value, size); });
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (stream == nullptr) return cudaMemcpy(to, from, size, kind);
   const bool up = kind == cudaMemcpyHostToDevice;
   if (!is_on_device(up ? to : from, size) || !is_pinned(up ? from : to, size)) {
-    return note(cudaErrorInvalidValue);
+    const bool capturing = stream->spoil_capture();
+    return note(capturing ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidValue);
   }
-  return stream->add([=] { return cudaMemcpy(to, from, size, kind); });
+  return stream->add([=] { return copy(to, from, size, kind); });
 }
 
 // Handles are C's: who calls this owns them.
@@ -283,7 +271,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return stream == nullptr ? last_error : stream->run_all();
+  if (stream == nullptr) return last_error;
+  if (stream->spoil_capture()) return note(cudaErrorStreamCaptureUnsupported);
+  return stream->run_all();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
   *event = std::make_unique<CUevent_st>().release();
@@ -296,14 +286,20 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
   if (stream == nullptr) return note(cudaErrorInvalidValue);
   const std::lock_guard lock(stream->mutex);
-  *event = {stream, stream->n_queued};
+  *event = {stream, stream->n_queued, stream->captured != nullptr};
   return cudaSuccess;
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return event->stream == nullptr ? cudaSuccess : event->stream->run(event->count);
+  if (event->stream == nullptr) return cudaSuccess;
+  if (event->captured) {
+    event->stream->spoil_capture();
+    return note(cudaErrorCapturedEvent);
+  }
+  return event->stream->run(event->count);
 }
 
 cudaError_t cudaDeviceSynchronize() {
+  if (is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
   const cudaError_t of_streams = run_every_stream();
   return of_streams != cudaSuccess ? of_streams : last_error;
 }
@@ -318,6 +314,10 @@ const char* cudaGetErrorString(cudaError_t error) {
       return "no CUDA-capable device is detected";
     case cudaErrorInvalidDevice:
       return "invalid device ordinal";
+    case cudaErrorStreamCaptureUnsupported:
+      return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+      return "operation failed due to a previous error during capture";
     case cudaErrorLaunchFailure:
       return runtime().complaint.c_str();
     default:

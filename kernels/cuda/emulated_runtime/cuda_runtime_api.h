@@ -3,7 +3,8 @@
 // device is ordinary memory. The null stream runs at once; any other stream runs only what somebody
 // waits for, at the last moment allowed, so that a missing wait is seen. Every launch reverses the
 // order of lanes of the one before it. What a device would let pass is refused: copies beyond an
-// allocation, asynchronous copies of memory that is not pinned.
+// allocation, asynchronous copies of memory that is not pinned. While a thread captures a stream,
+// all that NVIDIA calls unsafe then is refused to it, and spoils the capture.
 #pragma once
 
 #include <cstddef>
@@ -20,11 +21,19 @@ enum cudaError_t {
   cudaErrorInsufficientDriver = 35,
   cudaErrorNoDevice = 100,
   cudaErrorInvalidDevice = 101,
-  cudaErrorLaunchFailure = 719
+  cudaErrorIllegalState = 401,
+  cudaErrorLaunchFailure = 719,
+  cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorCapturedEvent = 907,
+  cudaErrorStreamCaptureWrongThread = 908
 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 using cudaStream_t = struct CUstream_st*;
 using cudaEvent_t = struct CUevent_st*;
+using cudaGraph_t = struct CUgraph_st*;
+using cudaGraphExec_t = struct CUgraphExec_st*;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 constexpr unsigned cudaStreamNonBlocking = 1;
 constexpr unsigned cudaEventDisableTiming = 2;
 constexpr unsigned cudaHostAllocDefault = 0;
@@ -67,6 +76,13 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                 unsigned long long flags = 0);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec);
 cudaError_t cudaDeviceSynchronize();
 cudaError_t cudaGetLastError();
 const char* cudaGetErrorString(cudaError_t error);
@@ -91,6 +107,9 @@ std::string take_complaint();
 std::uint64_t allocated_bytes();
 /// Launches executed so far, by all streams.
 std::uint64_t launches_executed();
+/// Graphs made ready to be launched, and launches of graphs, so far.
+std::uint64_t graphs_instantiated();
+std::uint64_t graphs_launched();
 
 /// Runs a kernel's body on a grid, now or when the stream is waited for, and notes what the
 /// emulation complains about.

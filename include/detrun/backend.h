@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -49,6 +50,13 @@ enum class KvType { kF16, kF32 };
 struct KvShape {
   KvType type;
   std::uint32_t n_layers, n_ctx, n_kv_heads, head_dim;
+};
+
+/// What a backend remembers of the passes of one context, to do them again with less to say.
+/// Opaque; null where a backend remembers nothing.
+class PassMemory {
+ public:
+  virtual ~PassMemory() = default;
 };
 
 /// K (after RoPE) and V of every layer and position, stored rounded to `type`.
@@ -99,6 +107,7 @@ struct BackendInfo {
   std::vector<std::uint32_t> cpus;  ///< the cores the threads are pinned to; empty: not pinned
   std::uint32_t fp_control_found;   ///< MXCSR (FPCR) as found at start, see FpControlScope
   std::optional<DeviceInfo> device = std::nullopt;
+  bool graph = false;  ///< passes of one row are CUDA graphs, see run_pass
 };
 
 /// The memory that a backend's objects lie in.
@@ -113,6 +122,13 @@ struct PassShape {
   std::uint32_t rows, n_ctx;
   std::uint64_t row_floats;  ///< of the widest input of a product
   std::uint32_t n_heads, head_dim;
+};
+
+/// In what a pass of a context differs from another one, beside its values.
+struct PassAt {
+  const KvCache* cache;
+  std::uint32_t rows, pos0;
+  bool logits;  ///< whether it ends with the head
 };
 
 /// While it lives this thread computes as the contract says: nearest even, subnormals kept. Every
@@ -156,6 +172,17 @@ class Backend {
   /// that passes allocate nothing and none fails for lack of memory.
   virtual std::uint64_t scratch_bytes(const PassShape& /*shape*/) const { return 0; }
   virtual void reserve(const PassShape& /*shape*/) {}
+
+  /// Of one context, which asks for it once.
+  virtual std::unique_ptr<PassMemory> new_pass_memory() { return nullptr; }
+  /// Does what `operators` does, which calls operators and nothing else of this backend: the same
+  /// ones on the same buffers, cache and weights for the same rows and logits, only at other
+  /// positions. A device may remember in `memory` what they queued and do that again without
+  /// calling them. No influence on any bit.
+  virtual void run_pass(PassMemory* /*memory*/, const PassAt& /*at*/,
+                        const std::function<void()>& operators) {
+    operators();
+  }
 
   /// Checks that every weight or block scale is finite (Error kUsage naming the tensor), then lays
   /// the matrix out for the kernels.
@@ -226,7 +253,10 @@ struct CpuOptions {
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options);
 
 struct CudaOptions {
-  std::string device;  ///< an index, or a UUID as nvidia-smi prints it; empty: device 0
+  std::string device = {};  ///< an index, or a UUID as nvidia-smi prints it; empty: device 0
+  /// Passes of one row as CUDA graphs; never while $CUDA_LAUNCH_BLOCKING wants every launch waited
+  /// for. No influence on any bit.
+  bool graph = true;
 };
 /// Name of the CUDA backend that this program was linked with: "cuda"; "cuda-emulated" in test
 /// programs; empty: none. Asks no driver.

@@ -7,28 +7,33 @@
 
 namespace detrun::device {
 
-// Where a thread reads and writes: x is (n_rows, n_heads, head_dim), `out` the cache at the
-// position of row 0, strides in elements.
+// Where a thread reads and writes: x is (n_rows, n_heads, head_dim), `out` the cache from position
+// 0, strides in elements. Row r goes to positions[r], without positions to r.
 struct KvElement {
   std::size_t from, to;
   bool live;
 };
 
-DETRUN_DEVICE KvElement kv_element(unsigned n_rows, unsigned n_heads, unsigned head_dim,
-                                   std::size_t position_stride, std::size_t head_stride) {
+DETRUN_DEVICE KvElement kv_element(const unsigned* positions, unsigned n_rows, unsigned n_heads,
+                                   unsigned head_dim, std::size_t position_stride,
+                                   std::size_t head_stride) {
   const std::size_t at = element_index();
   const std::size_t in_row = static_cast<std::size_t>(n_heads) * head_dim;
+  if (at >= in_row * n_rows) return {0, 0, false};
+  const std::size_t row = at / in_row;
+  const std::size_t position = positions != nullptr ? positions[row] : row;
   const std::size_t to =
-      at / in_row * position_stride + at % in_row / head_dim * head_stride + at % head_dim;
-  return {at, to, at < in_row * n_rows};
+      position * position_stride + at % in_row / head_dim * head_stride + at % head_dim;
+  return {at, to, true};
 }
 
 // Nearest even, subnormals kept. Grid ceil(n_rows * n_heads * head_dim / kRowThreads).
 DETRUN_KERNEL_OF(kRowThreads)
-void detrun_kv_write_f16(const float* x, unsigned n_rows, unsigned n_heads, unsigned head_dim,
-                         std::size_t position_stride, std::size_t head_stride, std::uint16_t* out,
-                         int* does_not_fit) {
-  const KvElement at = kv_element(n_rows, n_heads, head_dim, position_stride, head_stride);
+void detrun_kv_write_f16(const float* x, const unsigned* positions, unsigned n_rows,
+                         unsigned n_heads, unsigned head_dim, std::size_t position_stride,
+                         std::size_t head_stride, std::uint16_t* out, int* does_not_fit) {
+  const KvElement at =
+      kv_element(positions, n_rows, n_heads, head_dim, position_stride, head_stride);
   if (!at.live) return;
   const float value = x[at.from];
   if ((f32_bits(value) & kAbsMask) >= kF16OverflowBits) raise_flag(does_not_fit);
@@ -36,10 +41,11 @@ void detrun_kv_write_f16(const float* x, unsigned n_rows, unsigned n_heads, unsi
 }
 
 DETRUN_KERNEL_OF(kRowThreads)
-void detrun_kv_write_f32(const float* x, unsigned n_rows, unsigned n_heads, unsigned head_dim,
-                         std::size_t position_stride, std::size_t head_stride, float* out,
-                         int* not_finite) {
-  const KvElement at = kv_element(n_rows, n_heads, head_dim, position_stride, head_stride);
+void detrun_kv_write_f32(const float* x, const unsigned* positions, unsigned n_rows,
+                         unsigned n_heads, unsigned head_dim, std::size_t position_stride,
+                         std::size_t head_stride, float* out, int* not_finite) {
+  const KvElement at =
+      kv_element(positions, n_rows, n_heads, head_dim, position_stride, head_stride);
   if (!at.live) return;
   const float value = x[at.from];
   if (!f32_is_finite(value)) raise_flag(not_finite);

@@ -34,12 +34,13 @@ cudaError_t rmsnorm(const float* x, const float* weight, float eps, unsigned n_r
 cudaError_t layernorm(const float* x, const float* weight, const float* bias, float eps,
                       unsigned n_rows, unsigned n, float* y, int* not_finite, cudaStream_t stream);
 
-/// Contract clause 8, in place: x (n_rows, n_heads, head_dim); cos, sin (n_rows, rope_dim / 2).
-cudaError_t rope_adjacent(float* x, const float* cos, const float* sin, unsigned n_rows,
-                          unsigned n_heads, unsigned head_dim, unsigned rope_dim,
+/// Contract clause 8, in place: x (n_rows, n_heads, head_dim); positions (n_rows), the rows of the
+/// tables cos and sin, rope_dim / 2 wide.
+cudaError_t rope_adjacent(float* x, const float* cos, const float* sin, const unsigned* positions,
+                          unsigned n_rows, unsigned n_heads, unsigned head_dim, unsigned rope_dim,
                           cudaStream_t stream);
-cudaError_t rope_halves(float* x, const float* cos, const float* sin, unsigned n_rows,
-                        unsigned n_heads, unsigned head_dim, unsigned rope_dim,
+cudaError_t rope_halves(float* x, const float* cos, const float* sin, const unsigned* positions,
+                        unsigned n_rows, unsigned n_heads, unsigned head_dim, unsigned rope_dim,
                         cudaStream_t stream);
 
 /// Contract clause 2: x, quants (n_blocks, 32), scales (n_blocks). For types of clause 3 that need
@@ -48,14 +49,15 @@ cudaError_t rope_halves(float* x, const float* cos, const float* sin, unsigned n
 cudaError_t quantize(const float* x, std::size_t n_blocks, std::int8_t* quants, float* scales,
                      float* sums, std::int16_t* half_sums, int* not_finite, cudaStream_t stream);
 
-/// Contract clause 7: x (n_rows, n_heads, head_dim) to `out`, which is the cache at the position of
-/// row 0; strides in elements.
-cudaError_t kv_write_f16(const float* x, unsigned n_rows, unsigned n_heads, unsigned head_dim,
-                         std::size_t position_stride, std::size_t head_stride, std::uint16_t* out,
-                         int* does_not_fit, cudaStream_t stream);
-cudaError_t kv_write_f32(const float* x, unsigned n_rows, unsigned n_heads, unsigned head_dim,
-                         std::size_t position_stride, std::size_t head_stride, float* out,
-                         int* not_finite, cudaStream_t stream);
+/// Contract clause 7: x (n_rows, n_heads, head_dim) to `out`, the cache from position 0: row r to
+/// positions[r], or to r where positions is nullptr; strides in elements.
+cudaError_t kv_write_f16(const float* x, const unsigned* positions, unsigned n_rows,
+                         unsigned n_heads, unsigned head_dim, std::size_t position_stride,
+                         std::size_t head_stride, std::uint16_t* out, int* does_not_fit,
+                         cudaStream_t stream);
+cudaError_t kv_write_f32(const float* x, const unsigned* positions, unsigned n_rows,
+                         unsigned n_heads, unsigned head_dim, std::size_t position_stride,
+                         std::size_t head_stride, float* out, int* not_finite, cudaStream_t stream);
 
 /// Contract clause 10, n elements, in place.
 cudaError_t add(float* x, const float* y, std::size_t n, cudaStream_t stream);  ///< x = x + y

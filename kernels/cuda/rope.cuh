@@ -1,5 +1,6 @@
 // Rotary position embedding in place, contract clause 8: one thread a pair. The two kernels differ
-// in which elements pair up; the tables come from the host.
+// in which elements pair up; the tables come from the host. Where a row is stands in memory of the
+// device: the same launch serves every step.
 #pragma once
 
 #include "kernels/cuda/warp.cuh"
@@ -27,27 +28,28 @@ DETRUN_DEVICE void rotate(float* x0, float* x1, float c, float s) {
   *x1 = f32_fma(a, s, f32_mul(b, c));
 }
 
-// x (n_rows, n_heads, head_dim); cos, sin (n_rows, rope_dim / 2), rope_dim even, >= 2 and at most
-// head_dim. Grid ceil(n_rows * n_heads * rope_dim / 2 / kRowThreads).
+// x (n_rows, n_heads, head_dim); row r turns by row positions[r] of the tables cos and sin, of
+// rope_dim / 2 angles each; rope_dim even, >= 2 and at most head_dim. Grid ceil(n_rows * n_heads *
+// rope_dim / 2 / kRowThreads).
 DETRUN_KERNEL_OF(kRowThreads)
-void detrun_rope_adjacent(float* x, const float* cos, const float* sin, unsigned n_rows,
-                          unsigned n_heads, unsigned head_dim, unsigned rope_dim) {
+void detrun_rope_adjacent(float* x, const float* cos, const float* sin, const unsigned* positions,
+                          unsigned n_rows, unsigned n_heads, unsigned head_dim, unsigned rope_dim) {
   const unsigned half = rope_dim / 2;
   const RopePair pair = rope_pair(n_rows, n_heads, half);
   if (!pair.live) return;
   float* head = x + (pair.row * n_heads + pair.head) * head_dim;
-  const std::size_t angle = pair.row * half + pair.i;
+  const std::size_t angle = static_cast<std::size_t>(positions[pair.row]) * half + pair.i;
   rotate(head + 2 * pair.i, head + 2 * pair.i + 1, cos[angle], sin[angle]);
 }
 
 DETRUN_KERNEL_OF(kRowThreads)
-void detrun_rope_halves(float* x, const float* cos, const float* sin, unsigned n_rows,
-                        unsigned n_heads, unsigned head_dim, unsigned rope_dim) {
+void detrun_rope_halves(float* x, const float* cos, const float* sin, const unsigned* positions,
+                        unsigned n_rows, unsigned n_heads, unsigned head_dim, unsigned rope_dim) {
   const unsigned half = rope_dim / 2;
   const RopePair pair = rope_pair(n_rows, n_heads, half);
   if (!pair.live) return;
   float* head = x + (pair.row * n_heads + pair.head) * head_dim;
-  const std::size_t angle = pair.row * half + pair.i;
+  const std::size_t angle = static_cast<std::size_t>(positions[pair.row]) * half + pair.i;
   rotate(head + pair.i, head + half + pair.i, cos[angle], sin[angle]);
 }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <new>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "detrun/error.h"
@@ -85,7 +87,9 @@ class ModelContext final : public Context {
                                 const Error& unplaced);
   void attention_block(const LayerWeights& layer, std::uint32_t index, std::uint32_t rows);
   void ffn_block(const LayerWeights& layer, std::uint32_t rows);
-  void head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink);
+  void head(const Buffer& x, std::uint32_t rows);
+  void hand_over(std::uint32_t rows, LogitSink& sink);
+  void last_rows(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink);
 
   const BoundModel& model_;
   const ModelSpec& spec_;
@@ -104,6 +108,7 @@ class ModelContext final : public Context {
   std::unique_ptr<Buffer> head_x_;               // (head_rows, n_embd): rows whose logits we want
   std::unique_ptr<Buffer> head_normed_;          // (head_rows, n_embd)
   std::unique_ptr<Buffer> logits_;               // (head_rows, n_vocab)
+  std::unique_ptr<PassMemory> pass_memory_;      // may point to all of the above
   std::vector<float> host_rows_;                 // (head_rows, n_embd)
 };
 
@@ -144,6 +149,7 @@ ModelContext::ModelContext(const BoundModel& model, Backend& backend, std::uint3
   backend.upload(*rope_cos_, cos);
   backend.upload(*rope_sin_, sin);
   backend.reserve(pass_shape(spec_, n_ctx_, max_rows_));
+  pass_memory_ = backend.new_pass_memory();
 }
 
 void ModelContext::attention_block(const LayerWeights& layer, std::uint32_t index,
@@ -174,27 +180,31 @@ void ModelContext::ffn_block(const LayerWeights& layer, std::uint32_t rows) {
   backend_.add(*x_, *projected_, std::uint64_t{rows} * spec_.n_embd);
 }
 
-/// Norm and head of the last `logit_rows` of `rows`. When all rows are wanted they are used where
-/// they lie; otherwise they are moved to the front first, because operators start at row 0.
-void ModelContext::head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink) {
-  const std::uint64_t n_embd = spec_.n_embd;
-  const std::uint64_t n_vocab = spec_.n_vocab;
+/// Norm and head of the first rows of x, at most head_rows_.
+void ModelContext::head(const Buffer& x, std::uint32_t rows) {
   const std::array task = {MatmulTask{&model_.head(), logits_.get()}};
+  backend_.rmsnorm(x, model_.output_norm(), spec_.rms_eps, rows, spec_.n_embd, *head_normed_);
+  backend_.matmul(task, *head_normed_, rows);
+}
+
+void ModelContext::hand_over(std::uint32_t rows, LogitSink& sink) {
+  const std::span<float> room = sink.room(rows);
+  DETRUN_CHECK(room.size() == rows * std::uint64_t{spec_.n_vocab});
+  backend_.download(*logits_, 0, room);
+  sink.filled();
+}
+
+/// Logits of the last `logit_rows` of `rows`, which are moved to the front first, because operators
+/// start at row 0.
+void ModelContext::last_rows(std::uint32_t rows, std::uint32_t logit_rows, LogitSink& sink) {
+  const std::uint64_t n_embd = spec_.n_embd;
   for (std::uint32_t done = 0; done < logit_rows;) {
     const std::uint32_t n = std::min(head_rows_, logit_rows - done);
-    const Buffer* input = x_.get();
-    if (n != rows) {
-      const std::span<float> moved = std::span(host_rows_).first(n * n_embd);
-      backend_.download(*x_, (rows - logit_rows + done) * n_embd, moved);
-      backend_.upload(*head_x_, moved);
-      input = head_x_.get();
-    }
-    backend_.rmsnorm(*input, model_.output_norm(), spec_.rms_eps, n, spec_.n_embd, *head_normed_);
-    backend_.matmul(task, *head_normed_, n);
-    const std::span<float> room = sink.room(n);
-    DETRUN_CHECK(room.size() == n * n_vocab);
-    backend_.download(*logits_, 0, room);
-    sink.filled();
+    const std::span<float> moved = std::span(host_rows_).first(n * n_embd);
+    backend_.download(*x_, (rows - logit_rows + done) * n_embd, moved);
+    backend_.upload(*head_x_, moved);
+    head(*head_x_, n);
+    hand_over(n, sink);
     done += n;
   }
 }
@@ -202,19 +212,33 @@ void ModelContext::head(std::uint32_t rows, std::uint32_t logit_rows, LogitSink&
 void ModelContext::pass(std::span<const std::int32_t> tokens, std::uint32_t logit_rows,
                         LogitSink& sink) {
   const auto rows = static_cast<std::uint32_t>(tokens.size());
+  const bool in_place = logit_rows == rows && rows <= head_rows_;
   backend_.embed(model_.token_embd(), tokens, *x_);
+  std::string_view part;  // that an operator fails in; a device may do a pass without them
   std::uint32_t layer = 0;
-  try {
+  const auto operators = [&] {
+    part = "layer ";
     for (; layer < spec_.n_layers; ++layer) {
       attention_block(model_.layers()[layer], layer, rows);
       ffn_block(model_.layers()[layer], rows);
     }
-    head(rows, logit_rows, sink);
+    part = "output head";
+    if (in_place) head(*x_, rows);
+  };
+  try {
+    const PassAt at{kv_.get(), rows, position_, in_place};
+    backend_.run_pass(pass_memory_.get(), at, std::ref(operators));  // allocates nothing
+    part = "output head";
+    if (in_place) {
+      hand_over(rows, sink);
+    } else {
+      last_rows(rows, logit_rows, sink);
+    }
     if (logit_rows == 0) backend_.synchronize();  // nothing that fails goes on
   } catch (const Error& error) {
-    const std::string where =
-        layer < spec_.n_layers ? "layer " + std::to_string(layer) : std::string("output head");
-    throw Error(error.kind(), where + ": " + error.what(), error.hint());
+    std::string where(part);
+    if (part == "layer ") where += std::to_string(layer);
+    throw Error(error.kind(), (where.empty() ? "" : where + ": ") + error.what(), error.hint());
   }
 }
 

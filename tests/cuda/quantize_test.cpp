@@ -147,33 +147,41 @@ TEST_CASE("the quantization writes no sums where none are wanted") {
 
 namespace {
 
-// K or V rows into a cache (head, position, stride) from position 3 on; the rest must stay.
+// K or V rows into a cache (head, position, stride): every row to a position of its own, from the
+// last backwards, and without positions to the first ones; the rest must stay.
 template <class Element, class Kernel>
 int check_kv(Kernel kernel, bool (*reference)(const float*, std::uint64_t, Element*),
              const std::vector<float>& x, unsigned n_rows, unsigned n_heads, unsigned head_dim) {
   const std::size_t stride = (std::size_t{head_dim} + 7) / 8 * 8;
-  const std::size_t head_stride = stride * (n_rows + 5);
+  const unsigned n_positions = 2 * n_rows + 3;
+  const std::size_t head_stride = stride * n_positions;
   const std::vector<Element> before(head_stride * n_heads, Element{7});
-  std::vector<Element> expected = before;
   int expected_flag = 0;
-  for (unsigned r = 0; r < n_rows; ++r) {
-    for (unsigned h = 0; h < n_heads; ++h) {
-      Element* to = expected.data() + h * head_stride + (r + 3) * stride;
-      const float* from = x.data() + (std::size_t{r} * n_heads + h) * head_dim;
-      if (!reference(from, head_dim, to)) expected_flag = 1;
+  for (const bool with_positions : {false, true}) {
+    std::vector<unsigned> positions;
+    for (unsigned r = 0; r < n_rows; ++r) {
+      positions.push_back(with_positions ? n_positions - 1 - 2 * r : r);
     }
-  }
-  for (const auto order : kOrders) {
-    std::vector<Element> cache = before;
-    int flag = 0;
-    launch_rows(blocks_for(x.size(), device::kRowThreads), device::kRowThreads, order, [&] {
-      kernel(x.data(), n_rows, n_heads, head_dim, stride, head_stride, cache.data() + 3 * stride,
-             &flag);
-    });
-    CHECK(flag == expected_flag);
-    const bool equal =
-        std::memcmp(cache.data(), expected.data(), cache.size() * sizeof(Element)) == 0;
-    CHECK(equal);
+    std::vector<Element> expected = before;
+    for (unsigned r = 0; r < n_rows; ++r) {
+      for (unsigned h = 0; h < n_heads; ++h) {
+        Element* to = expected.data() + h * head_stride + positions[r] * stride;
+        const float* from = x.data() + (std::size_t{r} * n_heads + h) * head_dim;
+        if (!reference(from, head_dim, to)) expected_flag = 1;
+      }
+    }
+    for (const auto order : kOrders) {
+      std::vector<Element> cache = before;
+      int flag = 0;
+      launch_rows(blocks_for(x.size(), device::kRowThreads), device::kRowThreads, order, [&] {
+        kernel(x.data(), with_positions ? positions.data() : nullptr, n_rows, n_heads, head_dim,
+               stride, head_stride, cache.data(), &flag);
+      });
+      CHECK(flag == expected_flag);
+      const bool equal =
+          std::memcmp(cache.data(), expected.data(), cache.size() * sizeof(Element)) == 0;
+      CHECK(equal);
+    }
   }
   return expected_flag;
 }

@@ -24,23 +24,28 @@ void check(Kernel kernel, void (*reference)(const RopeArgs*)) {
     const std::size_t row_floats = std::size_t{s.n_heads} * s.head_dim;
     const unsigned half = s.rope_dim / 2;
     const std::vector<float> x = random_floats(random, s.n_rows * row_floats, 4.0f);
-    const std::vector<float> cos = random_floats(random, std::size_t{s.n_rows} * half, 1.0f);
-    const std::vector<float> sin = random_floats(random, std::size_t{s.n_rows} * half, 1.0f);
+    // A table of more rows than x has, used in another order.
+    const unsigned n_angles = 2 * s.n_rows + 1;
+    const std::vector<float> cos = random_floats(random, std::size_t{n_angles} * half, 1.0f);
+    const std::vector<float> sin = random_floats(random, std::size_t{n_angles} * half, 1.0f);
+    std::vector<unsigned> positions;
+    for (unsigned r = 0; r < s.n_rows; ++r) positions.push_back(n_angles - 1 - 2 * r);
     std::vector<float> expected = x;
     for (unsigned r = 0; r < s.n_rows; ++r) {
       const RopeArgs args{expected.data() + r * row_floats,
                           s.n_heads,
                           s.head_dim,
                           s.rope_dim,
-                          cos.data() + std::size_t{r} * half,
-                          sin.data() + std::size_t{r} * half};
+                          cos.data() + std::size_t{positions[r]} * half,
+                          sin.data() + std::size_t{positions[r]} * half};
       reference(&args);
     }
     const std::size_t pairs = std::size_t{s.n_rows} * s.n_heads * half;
     for (const auto order : kOrders) {
       std::vector<float> y = x;
       launch_rows(blocks_for(pairs, device::kRowThreads), device::kRowThreads, order, [&] {
-        kernel(y.data(), cos.data(), sin.data(), s.n_rows, s.n_heads, s.head_dim, s.rope_dim);
+        kernel(y.data(), cos.data(), sin.data(), positions.data(), s.n_rows, s.n_heads, s.head_dim,
+               s.rope_dim);
       });
       CAPTURE(s.n_rows);
       CAPTURE(s.head_dim);

@@ -2,6 +2,8 @@
 // empty result, which no case expects.
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <numeric>
 
 #include "device_memory.h"
 #include "kernels/cpu/quantized_row.h"
@@ -15,6 +17,32 @@ namespace {
 constexpr cudaStream_t kStream = nullptr;
 
 unsigned narrow(std::uint64_t size) { return static_cast<unsigned>(size); }
+
+// Rows of tables and caches that come before the one of row 0: nothing may be read or written
+// there.
+constexpr unsigned kRowsBefore = 2;
+
+std::vector<unsigned> positions_of(unsigned n_rows) {
+  std::vector<unsigned> positions(n_rows);
+  std::iota(positions.begin(), positions.end(), kRowsBefore);
+  return positions;
+}
+
+/// The table behind rows that no result may depend on.
+Floats behind(const Floats& table, std::size_t row_floats) {
+  Floats all(kRowsBefore * row_floats, std::numeric_limits<float>::quiet_NaN());
+  all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+/// The one row that a kernel wrote behind those rows; nothing when it wrote into them.
+template <class T>
+std::vector<T> last_row(const std::vector<T>& cache) {
+  const std::size_t n = cache.size() / (kRowsBefore + 1);
+  const auto row = cache.end() - static_cast<std::ptrdiff_t>(n);
+  if (std::any_of(cache.begin(), row, [](T x) { return x != T{}; })) return {};
+  return {row, cache.end()};
+}
 
 class DeviceKernels final : public Kernels {
  public:
@@ -146,33 +174,38 @@ Floats DeviceKernels::layernorm(const Norm& in) {
 
 Floats DeviceKernels::rope(const Rope& in) {
   DeviceMemory x(in.x);
-  DeviceMemory cos(in.cos);
-  DeviceMemory sin(in.sin);
+  DeviceMemory cos(behind(in.cos, in.rope_dim / 2));
+  DeviceMemory sin(behind(in.sin, in.rope_dim / 2));
+  DeviceMemory positions(positions_of(in.n_rows));
   const auto launch = in.pairs == Pairs::kHalves ? cuda::rope_halves : cuda::rope_adjacent;
-  require(launch(x.as<float>(), cos.as<float>(), sin.as<float>(), in.n_rows, in.n_heads,
-                 in.head_dim, in.rope_dim, kStream),
+  require(launch(x.as<float>(), cos.as<float>(), sin.as<float>(), positions.as<unsigned>(),
+                 in.n_rows, in.n_heads, in.head_dim, in.rope_dim, kStream),
           "rope");
   return x.read<float>();
 }
 
 std::vector<std::uint16_t> DeviceKernels::kv_write_f16(const Floats& x) {
   DeviceMemory from(x);
-  DeviceMemory out(x.size() * sizeof(std::uint16_t));
+  DeviceMemory positions(positions_of(1));
+  DeviceMemory out(std::vector<std::uint16_t>((kRowsBefore + 1) * x.size()));
   DeviceFlag flag;
-  require(cuda::kv_write_f16(from.as<float>(), 1, 1, narrow(x.size()), x.size(), x.size(),
-                             out.as<std::uint16_t>(), flag.pointer(), kStream),
+  require(cuda::kv_write_f16(from.as<float>(), positions.as<unsigned>(), 1, 1, narrow(x.size()),
+                             x.size(), x.size(), out.as<std::uint16_t>(), flag.pointer(), kStream),
           "kv_write_f16");
-  return flag.raised() ? std::vector<std::uint16_t>{} : out.read<std::uint16_t>();
+  if (flag.raised()) return {};
+  return last_row(out.read<std::uint16_t>());
 }
 
 Floats DeviceKernels::kv_write_f32(const Floats& x) {
   DeviceMemory from(x);
-  DeviceMemory out(x.size() * sizeof(float));
+  DeviceMemory positions(positions_of(1));
+  DeviceMemory out(Floats((kRowsBefore + 1) * x.size()));
   DeviceFlag flag;
-  require(cuda::kv_write_f32(from.as<float>(), 1, 1, narrow(x.size()), x.size(), x.size(),
-                             out.as<float>(), flag.pointer(), kStream),
+  require(cuda::kv_write_f32(from.as<float>(), positions.as<unsigned>(), 1, 1, narrow(x.size()),
+                             x.size(), x.size(), out.as<float>(), flag.pointer(), kStream),
           "kv_write_f32");
-  return flag.raised() ? Floats{} : out.read<float>();
+  if (flag.raised()) return {};
+  return last_row(out.read<float>());
 }
 
 Floats DeviceKernels::elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) {

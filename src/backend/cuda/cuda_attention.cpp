@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda_attention.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kernels/contract.h"
 #include "kernels/cuda/launch_rows.h"
@@ -32,26 +33,35 @@ std::uint64_t CudaAttention::scratch_bytes(const PassShape& shape) {
          sizeof(float);
 }
 
+// A power of two: as many graphs of a step as the context has doublings. The states of all blocks
+// of the context have room, so more of them are never asked for.
+std::uint32_t CudaAttention::grid_blocks(std::uint32_t rows, std::uint32_t pos0,
+                                         std::uint32_t n_ctx) {
+  const std::uint32_t seen = blocks_of(std::uint64_t{pos0} + rows);
+  if (rows > kSplitRowsMax || seen < 2 || seen > kBlocksMax) return 0;
+  return std::min({std::bit_ceil(seen), blocks_of(n_ctx), kBlocksMax});
+}
+
 void CudaAttention::run(const CudaAttentionTask& task) {
   const AttentionParams& params = task.params;
   const KvLayout& layout = task.kv.layout();
   cuda::AttentionInput in{};
   in.q = task.q;
-  in.k = task.kv.at(KvPart::kK, task.layer, 0);
-  in.v = task.kv.at(KvPart::kV, task.layer, 0);
+  in.k = task.kv.at(KvPart::kK, task.layer);
+  in.v = task.kv.at(KvPart::kV, task.layer);
   in.position_stride = layout.stride();
   in.head_stride = layout.head_stride();
-  in.first_visible = task.kv.first_visible();
-  in.n_visible = task.kv.n_visible(task.pos0);
+  in.first_visible = task.positions.first_visible();
+  in.n_visible = task.positions.n_visible();
   in.n_queries = task.rows;
   in.n_heads = params.n_heads;
   in.n_kv_heads = params.n_kv_heads;
   in.head_dim = params.head_dim;
-  in.n_blocks = blocks_of(std::uint64_t{task.pos0} + task.rows);
+  in.n_blocks = grid_blocks(task.rows, task.pos0, layout.shape().n_ctx);
   in.scale = params.scale;
 
   const bool f16 = layout.shape().type == KvType::kF16;
-  if (task.rows > kSplitRowsMax || in.n_blocks < 2 || in.n_blocks > kBlocksMax) {
+  if (in.n_blocks == 0) {
     const auto stream = f16 ? cuda::attention_stream_f16 : cuda::attention_stream_f32;
     check_cuda(stream(in, task.out, stream_.get()), "attention");
     return;

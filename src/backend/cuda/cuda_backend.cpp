@@ -2,6 +2,7 @@
 // arithmetic is in the kernels. Which kernel computes an output never changes it. Written once,
 // compiled twice: against the CUDA runtime and, for tests, against its emulation on the host.
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 #include "backend/cuda/cuda_attention.h"
@@ -9,6 +10,8 @@
 #include "backend/cuda/cuda_flag.h"
 #include "backend/cuda/cuda_kv_cache.h"
 #include "backend/cuda/cuda_matmul.h"
+#include "backend/cuda/cuda_pass_memory.h"
+#include "backend/cuda/cuda_positions.h"
 #include "backend/cuda/cuda_scratch.h"
 #include "backend/cuda/cuda_transfer.h"
 #include "backend/cuda/cuda_weight.h"
@@ -34,14 +37,21 @@ float* floats(const Buffer& buffer, std::uint64_t n) {
   return cast<const CudaBuffer>(buffer).memory.as<float>();
 }
 
+// $CUDA_LAUNCH_BLOCKING, read as the driver reads it: who sets it wants to see which launch fails.
+bool is_launch_blocking() {
+  const char* value = std::getenv("CUDA_LAUNCH_BLOCKING");
+  return value != nullptr && std::strtol(value, nullptr, 10) != 0;
+}
+
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const DeviceInfo& device) {
+  CudaBackend(const DeviceInfo& device, bool graph) {
     info_.name = kName;
     info_.isa = cuda_isa(device);
     info_.n_threads = 1;
     info_.fp_control_found = FpControlScope().found();
     info_.device = device;
+    info_.graph = graph;
   }
 
   const BackendInfo& info() const override { return info_; }
@@ -53,6 +63,9 @@ class CudaBackend final : public Backend {
                              std::uint64_t row_elems) const override;
   std::uint64_t scratch_bytes(const PassShape& shape) const override;
   void reserve(const PassShape& shape) override;
+  std::unique_ptr<PassMemory> new_pass_memory() override;
+  void run_pass(PassMemory* memory, const PassAt& at,
+                const std::function<void()>& operators) override;
   std::unique_ptr<Weight> load_weight(const WeightView& view) override;
   std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override;
   std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override;
@@ -78,15 +91,17 @@ class CudaBackend final : public Backend {
     check_cuda(cudaSetDevice(static_cast<int>(info_.device->index)), "cudaSetDevice");
   }
   cudaError_t write_kv(CudaKvCache& kv, KvPart part, std::uint32_t layer, const float* x,
-                       std::uint32_t rows, std::uint32_t position);
+                       const unsigned* positions, std::uint32_t rows);
 
   BackendInfo info_;
   CudaStream stream_;
   CudaTransfer transfer_{stream_};
   CudaFlag flag_{stream_, transfer_};
-  CudaMatmul matmul_{stream_, flag_};
-  CudaAttention attention_{stream_};
-  CudaScratch tokens_{"tokens"};
+  ScratchMoves moves_;
+  CudaMatmul matmul_{stream_, flag_, moves_};
+  CudaAttention attention_{stream_, moves_};
+  CudaPositions positions_{stream_, transfer_, moves_};
+  CudaScratch tokens_{"tokens", moves_};
   std::vector<CudaProduct> products_;    ///< of one call; kept so that steps allocate nothing
   std::unique_ptr<ThreadPool> loaders_;  ///< from the first weight to the first context
 };
@@ -108,16 +123,35 @@ std::uint64_t CudaBackend::weight_bytes(QType type, std::uint64_t n_rows,
 }
 
 std::uint64_t CudaBackend::scratch_bytes(const PassShape& shape) const {
-  return shape.rows * sizeof(int) + matmul_.scratch_bytes(shape) +
-         CudaAttention::scratch_bytes(shape);
+  return shape.rows * sizeof(int) + CudaPositions::scratch_bytes(shape.rows) +
+         matmul_.scratch_bytes(shape) + CudaAttention::scratch_bytes(shape);
 }
 
 void CudaBackend::reserve(const PassShape& shape) {
   use_device();
   loaders_.reset();
   tokens_.room_for<int>(shape.rows);
+  positions_.reserve(shape.rows);
   matmul_.reserve(shape);
   attention_.reserve(shape);
+}
+
+std::unique_ptr<PassMemory> CudaBackend::new_pass_memory() {
+  return info_.graph ? std::make_unique<CudaPassMemory>(stream_, moves_) : nullptr;
+}
+
+// Many rows are few launches a token: what a graph saves is not worth one for every chunk.
+void CudaBackend::run_pass(PassMemory* memory, const PassAt& at,
+                           const std::function<void()>& operators) {
+  if (memory == nullptr || at.rows != 1 || flag_.is_placing()) {
+    operators();
+    return;
+  }
+  use_device();
+  const std::uint32_t n_ctx = cast<const CudaKvCache>(*at.cache).layout().shape().n_ctx;
+  positions_.set(at.pos0, at.rows);
+  cast<CudaPassMemory>(*memory).run(
+      {CudaAttention::grid_blocks(at.rows, at.pos0, n_ctx), at.logits}, operators);
 }
 
 std::unique_ptr<Weight> CudaBackend::load_weight(const WeightView& view) {
@@ -208,28 +242,30 @@ void CudaBackend::rope(Buffer& x, const RopeParams& params, std::uint32_t rows,
   use_device();
   DETRUN_CHECK(params.rope_dim % 2 == 0 && params.rope_dim <= head_dim);
   const std::uint64_t n_pairs = params.rope_dim / 2;
-  const std::uint64_t table = pos0 * n_pairs;
+  const std::uint64_t n_angles = (std::uint64_t{pos0} + rows) * n_pairs;
   float* data = floats(x, std::uint64_t{rows} * n_heads * head_dim);
-  const float* cos = floats(*params.cos, table + rows * n_pairs) + table;
-  const float* sin = floats(*params.sin, table + rows * n_pairs) + table;
-  if (n_pairs == 0) return;
+  const float* cos = floats(*params.cos, n_angles);
+  const float* sin = floats(*params.sin, n_angles);
+  if (n_pairs == 0 || rows == 0) return;
+  positions_.set(pos0, rows);
   const auto rotate =
       params.pairs == RopePairs::kAdjacent ? cuda::rope_adjacent : cuda::rope_halves;
-  check_cuda(rotate(data, cos, sin, rows, n_heads, head_dim, params.rope_dim, stream_.get()),
+  check_cuda(rotate(data, cos, sin, positions_.get(), rows, n_heads, head_dim, params.rope_dim,
+                    stream_.get()),
              "rope");
 }
 
 cudaError_t CudaBackend::write_kv(CudaKvCache& kv, KvPart part, std::uint32_t layer, const float* x,
-                                  std::uint32_t rows, std::uint32_t position) {
+                                  const unsigned* positions, std::uint32_t rows) {
   const KvLayout& layout = kv.layout();
   const KvShape& shape = layout.shape();
-  void* to = kv.at(part, layer, position);
+  void* to = kv.at(part, layer);
   if (shape.type == KvType::kF16) {
-    return cuda::kv_write_f16(x, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
+    return cuda::kv_write_f16(x, positions, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
                               layout.head_stride(), static_cast<std::uint16_t*>(to), flag_.get(),
                               stream_.get());
   }
-  return cuda::kv_write_f32(x, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
+  return cuda::kv_write_f32(x, positions, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
                             layout.head_stride(), static_cast<float*>(to), flag_.get(),
                             stream_.get());
 }
@@ -243,12 +279,15 @@ void CudaBackend::kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k,
   const std::uint64_t row_floats = std::uint64_t{shape.n_kv_heads} * shape.head_dim;
   const float* k_data = floats(k, rows * row_floats);
   const float* v_data = floats(v, rows * row_floats);
+  if (rows == 0) return;
+  positions_.set(pos0, rows);
   flag_.launch_rows(
       rows,
       [&](std::uint32_t first, std::uint32_t count) {
         const std::uint64_t at = first * row_floats;
-        check_cuda(write_kv(kv, KvPart::kK, layer, k_data + at, count, pos0 + first), "kv_write");
-        check_cuda(write_kv(kv, KvPart::kV, layer, v_data + at, count, pos0 + first), "kv_write");
+        const unsigned* positions = positions_.get() + first;
+        check_cuda(write_kv(kv, KvPart::kK, layer, k_data + at, positions, count), "kv_write");
+        check_cuda(write_kv(kv, KvPart::kV, layer, v_data + at, positions, count), "kv_write");
       },
       [&](std::uint32_t row) {
         throw_kv_does_not_fit(shape.type, layer, std::uint64_t{pos0} + row);
@@ -265,7 +304,9 @@ void CudaBackend::attention(const Buffer& q, const KvCache& cache, std::uint32_t
   DETRUN_CHECK(params.n_kv_heads != 0 && params.n_heads % params.n_kv_heads == 0);
   DETRUN_CHECK(std::uint64_t{pos0} + rows <= shape.n_ctx);
   const std::uint64_t total = std::uint64_t{rows} * params.n_heads * params.head_dim;
-  attention_.run({kv, layer, params, rows, pos0, floats(q, total), floats(out, total)});
+  if (rows == 0) return;
+  positions_.set(pos0, rows);
+  attention_.run({kv, layer, params, positions_, rows, pos0, floats(q, total), floats(out, total)});
 }
 
 void CudaBackend::silu_mul(Buffer& gate, const Buffer& up, std::uint64_t n) {
@@ -298,7 +339,7 @@ void require_cuda_device(const CudaOptions& options) { find_cuda_device(kName, o
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   const DeviceInfo device = find_cuda_device(kName, options.device);
   check_cuda(cudaSetDevice(static_cast<int>(device.index)), "cudaSetDevice");
-  return std::make_unique<CudaBackend>(device);
+  return std::make_unique<CudaBackend>(device, options.graph && !is_launch_blocking());
 }
 
 }  // namespace detrun

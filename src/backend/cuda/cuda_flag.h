@@ -20,6 +20,7 @@ class CudaFlag {
   /// check() threw, and nobody asked for the place since.
   bool was_raised() const { return was_raised_; }
   void set_placing(bool on);
+  bool is_placing() const { return placing_; }
 
   /// launch(first, n) for all rows at once; while placing, for each alone, and fail(row), which
   /// throws, for the first that raises the flag.

@@ -1,23 +1,13 @@
 // See cuda_kv_cache.h.
 #include "backend/cuda/cuda_kv_cache.h"
 
-#include <numeric>
-#include <span>
-
 namespace detrun {
 
 CudaKvCache::CudaKvCache(const KvShape& shape, const CudaStream& stream, CudaTransfer& transfer)
-    : layout_(shape),
-      transfer_(transfer),
-      memory_(layout_.total_bytes(), "the KV cache"),
-      visible_(2 * sizeof(unsigned) * shape.n_ctx, "the KV cache") {
+    : layout_(shape), transfer_(transfer), memory_(layout_.total_bytes(), "the KV cache") {
   if (memory_.size() != 0) {
     check_cuda(cudaMemsetAsync(memory_.data(), 0, memory_.size(), stream.get()), "cudaMemset");
   }
-  std::vector<unsigned> visible(2 * std::size_t{shape.n_ctx}, 0);
-  const auto counts = std::span(visible).subspan(shape.n_ctx);
-  std::iota(counts.begin(), counts.end(), 1U);
-  transfer.upload(visible_.data(), visible.data(), visible_.size());
 }
 
 std::vector<std::byte> CudaKvCache::snapshot(std::uint32_t layer, std::uint32_t position) const {

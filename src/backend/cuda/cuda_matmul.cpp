@@ -96,8 +96,8 @@ void CudaMatmul::check_finite(const CudaWeight& reader, const float* x, std::uin
   flag_.launch_rows(
       rows,
       [&](std::uint32_t first, std::uint32_t n) {
-        check_cuda(cuda::kv_write_f32(x + first * k, n, 1, reader.k, k, k, copy, flag_.get(),
-                                      stream_.get()),
+        check_cuda(cuda::kv_write_f32(x + first * k, nullptr, n, 1, reader.k, k, k, copy,
+                                      flag_.get(), stream_.get()),
                    "matmul");
       },
       [&](std::uint32_t row) { throw_activation_not_finite(reader.name, row, rows); });

@@ -19,8 +19,13 @@ struct CudaProduct {
 
 class CudaMatmul {
  public:
-  /// Both outlive the object.
-  CudaMatmul(const CudaStream& stream, CudaFlag& flag) : stream_(stream), flag_(flag) {}
+  /// All outlive the object.
+  CudaMatmul(const CudaStream& stream, CudaFlag& flag, ScratchMoves& moves)
+      : stream_(stream),
+        flag_(flag),
+        checked_("activations", moves),
+        quantized_("activations", moves),
+        workspace_("a matrix product", moves) {}
   /// A weight that may come: what scratch_bytes and reserve count with.
   void expect(const CudaWeight& weight);
   std::uint64_t scratch_bytes(const PassShape& shape) const;
@@ -43,7 +48,7 @@ class CudaMatmul {
   const CudaStream& stream_;
   CudaFlag& flag_;
   std::vector<Shape> shapes_;  ///< distinct ones
-  CudaScratch checked_{"activations"}, quantized_{"activations"}, workspace_{"a matrix product"};
+  CudaScratch checked_, quantized_, workspace_;
 };
 
 }  // namespace detrun

@@ -2,18 +2,27 @@
 // is first seen. One stream uses it, so what one operator left there the next may overwrite.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "backend/cuda/cuda_handles.h"
 
 namespace detrun {
 
+/// How often scratch memory has moved: a recorded pass whose launches point into it is good for as
+/// long as this stays.
+struct ScratchMoves {
+  std::uint64_t count = 0;
+};
+
 class CudaScratch {
  public:
-  explicit CudaScratch(std::string_view what) : what_(what) {}
+  /// `moves` outlives the object.
+  CudaScratch(std::string_view what, ScratchMoves& moves) : what_(what), moves_(moves) {}
   /// At least n_bytes. Growing waits for the device and loses what was there.
   std::byte* room(std::uint64_t n_bytes) {
     if (memory_.size() < n_bytes) {
+      ++moves_.count;
       memory_ = DeviceMemory();  // first: the device may not hold both
       memory_ = DeviceMemory(n_bytes, what_);
     }
@@ -23,9 +32,14 @@ class CudaScratch {
   T* room_for(std::uint64_t count) {
     return static_cast<T*>(static_cast<void*>(room(count * sizeof(T))));
   }
+  template <class T>
+  T* as() const {
+    return memory_.as<T>();
+  }
 
  private:
   std::string_view what_;
+  ScratchMoves& moves_;
   DeviceMemory memory_;
 };
 

@@ -41,6 +41,7 @@ struct EngineOptions {
   std::uint32_t threads = 0;     ///< 0: one per core this process may run on
   std::string backend = "auto";  ///< one of backend_names()
   std::string device = {};       ///< of CUDA: an index or a UUID; empty: device 0
+  bool no_graph = false;         ///< of CUDA: a launch for every kernel, see CudaOptions
   std::uint32_t chunk = 0;       ///< tokens a forward pass takes at once; 0: a default
 };
 

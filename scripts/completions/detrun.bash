@@ -95,14 +95,14 @@ _detrun() {
     "tokenize --color") COMPREPLY=($(compgen -W "auto always never" -- "$cur")); return ;;
   esac
   case $command in
-    record) words="-m --model -p --prompt -f --file --tokens --prompts --strict -n --n --ctx --kv --numerics --chunk --threads --backend --device --ledger --no-ledger --tag --echo --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    replay) words="--all --tag --since --sample --seed --shard -m --model --mode --force --strict --fail-fast --jobs --threads --backend --device --chunk --ledger --junit --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
+    record) words="-m --model -p --prompt -f --file --tokens --prompts --strict -n --n --ctx --kv --numerics --chunk --threads --backend --device --no-graph --ledger --no-ledger --tag --echo --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    replay) words="--all --tag --since --sample --seed --shard -m --model --mode --force --strict --fail-fast --jobs --threads --backend --device --no-graph --chunk --ledger --junit --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
     verify) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
     list) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
     show) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
     stress) words="-m --model -p --prompt -f --file --tokens --runs -n --n --ctx --kv --seed --expect --threads --chunk --isa --state --mode --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    bench) words="-m --model --shape --type --only --repeat -n --n --ctx --threads --backend --device --chunk --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    fingerprint) words="--threads --backend --device --pretty -v --verbose -q --quiet --log-file --color -h --help" ;;
+    bench) words="-m --model --shape --type --only --repeat -n --n --ctx --threads --backend --device --no-graph --chunk --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    fingerprint) words="--threads --backend --device --no-graph --pretty -v --verbose -q --quiet --log-file --color -h --help" ;;
     tokenize) words="-m --model -p --prompt -f --file --bos --special -v --verbose -q --quiet --log-file --color -h --help" ;;
     help) words="record replay verify list show stress bench fingerprint tokenize" ;;
     *) words="record replay verify list show stress bench fingerprint tokenize help -v --verbose -q --quiet --log-file --color -h --help --version" ;;

@@ -51,6 +51,7 @@ _detrun() {
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
             '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--no-ledger)--no-ledger[only run, log nothing]' \
             '*--tag[a note to the run; may be repeated]:K=V: ' \
@@ -84,6 +85,7 @@ _detrun() {
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
             '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
             '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--junit)--junit[write a JUnit report as well]:FILE:_files' \
@@ -186,6 +188,7 @@ _detrun() {
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
             '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
             '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
             '(--json)--json[print a JSON document instead of text]' \
             '*-v[log what is done; twice\: in detail]' \
@@ -203,6 +206,7 @@ _detrun() {
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
             '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
             '(--pretty)--pretty[indented, for reading]' \
             '*-v[log what is done; twice\: in detail]' \
             '*--verbose[log what is done; twice\: in detail]' \

@@ -140,6 +140,10 @@ void add_engine_options(CLI::App& app, EngineOptions& to) {
       app,
       {"--device", "DEVICE", "Engine", "which GPU, by index or UUID [0]; no influence on any bit"},
       to.device);
+  add_switch(app,
+             {"--no-graph", "", "Engine",
+              "CUDA: launch the kernels of a step one by one; no influence on any bit"},
+             to.no_graph);
 }
 
 void add_chunk_option(CLI::App& app, EngineOptions& to) {

@@ -40,7 +40,7 @@ void add_common_options(CLI::App& app, CommonOptions& to);
 void add_ledger_option(CLI::App& app, std::string& to);
 /// `-m,--model`, with $DETRUN_MODEL as its default.
 void add_model_option(CLI::App& app, std::string& to);
-/// `--threads`, `--backend` and `--device`.
+/// `--threads`, `--backend`, `--device` and `--no-graph`.
 void add_engine_options(CLI::App& app, EngineOptions& to);
 /// `--chunk`.
 void add_chunk_option(CLI::App& app, EngineOptions& to);

@@ -57,7 +57,10 @@ Json describe_backend(const BackendInfo& backend) {
   out.set("threads", std::int64_t{backend.n_threads});
   out.set("pinned_cpus", std::move(cpus));
   out.set("fp_control_found", describe_fp_control(backend.fp_control_found));
-  if (backend.device) out.set("device", describe_device(*backend.device));
+  if (backend.device) {
+    out.set("device", describe_device(*backend.device));
+    out.set("graph", backend.graph ? "on" : "off");
+  }
   return out;
 }
 

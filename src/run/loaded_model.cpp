@@ -55,10 +55,11 @@ void check_engine_options(const EngineOptions& options) {
 
 std::unique_ptr<Backend> open_backend(const EngineOptions& options) {
   check_engine_options(options);
-  if (is_cuda_asked_for(options)) return make_cuda_backend({options.device});
+  const CudaOptions of_cuda{options.device, !options.no_graph};
+  if (is_cuda_asked_for(options)) return make_cuda_backend(of_cuda);
   if (options.backend == kAuto && cuda_backend_name() == kCuda) {
     const CudaSupport cuda = cuda_support();
-    if (cuda.usable) return make_cuda_backend({});
+    if (cuda.usable) return make_cuda_backend(of_cuda);
     log_info("backend auto: cpu, because cuda is not usable: " + cuda.text);
   }
   return make_cpu_backend({.n_threads = options.threads, .isa = {}});

@@ -19,9 +19,10 @@ namespace detrun {
 namespace {
 
 /// Options of `record` that are no run's own. One of them in a line is worth a message of its own.
-constexpr std::array<std::string_view, 16> kProcessOptions = {
-    "model",  "prompts", "strict", "file",  "ledger", "no-ledger", "threads",  "backend",
-    "device", "echo",    "json",   "quiet", "help",   "verbose",   "log-file", "color"};
+constexpr std::array<std::string_view, 17> kProcessOptions = {
+    "model",   "prompts", "strict",  "file",     "ledger", "no-ledger",
+    "threads", "backend", "device",  "no-graph", "echo",   "json",
+    "quiet",   "help",    "verbose", "log-file", "color"};
 
 std::string quoted(std::string_view text) {
   constexpr std::size_t kShown = 60;

@@ -81,6 +81,36 @@ TEST_CASE("the ledger says which device computed, whatever replays it") {
         "GPU-01010101-0101-0101-0101-010101010101");
 }
 
+TEST_CASE("the ledger says whether steps were graphs, and what turned them off") {
+  const ScratchFolder folder;
+  const std::string ledger = folder / "runs.db";
+  const std::vector<std::string> words = on_device(record_of("q8_0", ledger));
+  std::vector<std::string> without = words;
+  without.emplace_back("--no-graph");
+  const CliResult graphs = run_emulated(words);
+  REQUIRE(graphs.code == 0);
+  CHECK(run_emulated(without).out == graphs.out);
+  CHECK(run_emulated(words, {{"CUDA_LAUNCH_BLOCKING", "1"}}).out == graphs.out);
+  REQUIRE(run_cli(record_of("q8_0", ledger)).code == 0);
+  const auto shown = [&](const char* run) {
+    return parse_line(run_cli({"show", run, "--ledger", ledger, "--json"}).out);
+  };
+  CHECK(at_path(shown("1"), "params.graph").as_i64() == 1);
+  CHECK(at_path(shown("1"), "stack.informational.backend.graph").as_string() == "on");
+  CHECK(at_path(shown("2"), "params.graph").as_i64() == 0);
+  CHECK(at_path(shown("2"), "stack.informational.backend.graph").as_string() == "off");
+  CHECK(at_path(shown("3"), "params.graph").as_i64() == 0);
+  CHECK(at_path(shown("3"), "stack.informational.environment.CUDA_LAUNCH_BLOCKING").as_string() ==
+        "1");
+  CHECK(shown("4").find("params")->find("graph") == nullptr);
+  for (const char* run : {"1", "2"}) {
+    std::vector<std::string> replay = on_device(replay_of(run, "step", ledger));
+    check_reproduced(run_emulated(replay), "step");
+    replay.emplace_back("--no-graph");
+    check_reproduced(run_emulated(replay), "step");
+  }
+}
+
 TEST_CASE("auto never means the emulated device, and a device that is named is never passed over") {
   const ScratchFolder folder;
   const std::string ledger = folder / "runs.db";

@@ -60,7 +60,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                          unsigned long long) {
   if (detrun::emulation::is_refused_in_capture()) return cudaErrorStreamCaptureUnsupported;
   if (graph == nullptr) return note(cudaErrorInvalidValue);
   auto copy = std::make_unique<CUgraphExec_st>();

@@ -19,6 +19,7 @@
 #include "backend/own_objects.h"
 #include "detrun/backend.h"
 #include "detrun/error.h"
+#include "detrun/log.h"
 #include "kernels/cuda/launch_rows.h"
 
 namespace detrun {
@@ -339,7 +340,9 @@ void require_cuda_device(const CudaOptions& options) { find_cuda_device(kName, o
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   const DeviceInfo device = find_cuda_device(kName, options.device);
   check_cuda(cudaSetDevice(static_cast<int>(device.index)), "cudaSetDevice");
-  return std::make_unique<CudaBackend>(device, options.graph && !is_launch_blocking());
+  const bool blocking = options.graph && is_launch_blocking();
+  if (blocking) log_info("CUDA_LAUNCH_BLOCKING is set: steps are launched kernel by kernel");
+  return std::make_unique<CudaBackend>(device, options.graph && !blocking);
 }
 
 }  // namespace detrun

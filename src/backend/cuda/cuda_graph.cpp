@@ -39,7 +39,7 @@ CudaGraph CudaCapture::finish() {
   cudaGraph_t kept = nullptr;
   check_cuda(cudaStreamEndCapture(stream_.get(), &kept), "cudaStreamEndCapture");
   CudaGraph graph;
-  const cudaError_t status = cudaGraphInstantiate(&graph.exec_, kept, 0);
+  const cudaError_t status = cudaGraphInstantiateWithFlags(&graph.exec_, kept, 0);
   static_cast<void>(cudaGraphDestroy(kept));
   check_cuda(status, "cudaGraphInstantiate");
   return graph;

@@ -146,6 +146,20 @@ class FpControlScope {
   std::uint64_t saved_;
 };
 
+/// What the machine of a backend does at most of one kind of work: what a figure of speed is
+/// compared with. Every call measures anew, some hundredths of a second long. Error kInternal when
+/// the device fails.
+class Ceilings {
+ public:
+  virtual ~Ceilings() = default;
+  virtual std::string_view loops() const = 0;  ///< "avx2", "neon", "scalar"; of a GPU "sm_90"
+  /// What memory_bytes_per_s does: "read", or "copy", where bytes read and bytes written count.
+  virtual std::string_view memory_work() const = 0;
+  virtual double memory_bytes_per_s() = 0;
+  virtual double fma_flops_per_s() = 0;  ///< binary32; a fused multiply-add counts two
+  virtual double int8_ops_per_s() = 0;   ///< 8-bit products added up; a multiply-add counts two
+};
+
 /// Operators throw Error kInternal for what only the data can show: K or V that overflows f16
 /// (hint: --kv f32), activations that are not finite. Messages name the operator. A device runs
 /// behind its caller: there such an Error comes from the next download() or synchronize() and
@@ -156,6 +170,10 @@ class Backend {
   virtual ~Backend() = default;
   virtual const BackendInfo& info() const = 0;
   virtual BackendMemory memory() const = 0;
+
+  /// Of this processor with the threads of this backend, or of this device. Error kInternal when
+  /// the memory it takes (hundreds of megabytes) is not there.
+  virtual std::unique_ptr<Ceilings> make_ceilings() const = 0;
 
   /// Waits for every operator called so far. Errors as theirs.
   virtual void synchronize() {}
@@ -274,19 +292,11 @@ void require_cuda_device(const CudaOptions& options);
 /// CUDA runtime, with its emulation (test programs), with neither.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
-/// What the processor does at most of one kind of work, measured on all threads at once: what a
-/// figure of speed is compared with. Every call measures anew, some hundredths of a second long.
-class CpuCeilings {
- public:
-  /// The best loops that this CPU has; `n_threads` 0 as in CpuOptions. Error kInternal when
-  /// `buffer_bytes` of memory are not there; bandwidth means nothing for a buffer that caches hold.
-  static std::unique_ptr<CpuCeilings> create(std::uint32_t n_threads, std::uint64_t buffer_bytes);
-  virtual ~CpuCeilings() = default;
-  virtual std::string_view isa() const = 0;  ///< "avx2", "neon", "scalar"
-  virtual double read_bytes_per_s() = 0;     ///< four streams a thread, huge pages, no prefetch
-  virtual double fma_flops_per_s() = 0;      ///< binary32; a fused multiply-add counts two
-  virtual double int8_ops_per_s() = 0;       ///< 8-bit products added up; a multiply-add counts two
-};
+/// The ceilings of this processor, of all threads at once with the best loops that it has; memory
+/// is read: four streams a thread, huge pages, no prefetch. `n_threads` 0 as in CpuOptions. Error
+/// kInternal when `buffer_bytes` of memory are not there; bandwidth means nothing for a buffer that
+/// caches hold.
+std::unique_ptr<Ceilings> make_cpu_ceilings(std::uint32_t n_threads, std::uint64_t buffer_bytes);
 
 /// Instruction sets built into this binary that this CPU has, best first, "scalar" last.
 std::vector<std::string> available_cpu_isas();

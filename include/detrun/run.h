@@ -268,18 +268,19 @@ struct BenchResult {
   std::string name;
   std::uint64_t rows = 0;  ///< of one measurement; all of them count
   std::vector<double> tokens_per_s;
-  std::string ceiling;                         ///< "read" or "matmul": what it is compared with
+  /// What it is compared with: "matmul", or the memory's work, "read" or "copy".
+  std::string ceiling;
   std::vector<double> ceiling_tokens_per_s;    ///< measured beside each
   std::uint64_t macs = 0;                      ///< of its matrix products
   std::vector<double> no_ledger_tokens_per_s;  ///< record only: the same without a ledger
-  /// Processor time over threads times time: below 0.9 others had the cores.
+  /// Processor time over threads times time: below 0.9 others had the cores, or a GPU computed.
   std::vector<double> cpu_share;
 };
 
 struct BenchReport {
   Json machine;
-  std::string ceilings_isa;
-  std::vector<double> read_bytes_per_s, fma_flops_per_s, int8_ops_per_s;
+  std::string ceilings_loops, memory_work;  ///< as Ceilings names them
+  std::vector<double> memory_bytes_per_s, fma_flops_per_s, int8_ops_per_s;
   std::string model_name, arch, quantization;
   bool synthetic = false;
   std::uint64_t file_bytes = 0, n_params = 0;
@@ -288,6 +289,7 @@ struct BenchReport {
   double sha256_s = 0;                ///< the file hashed alone
   std::uint64_t peak_rss_bytes = 0;   ///< of loading and running; 0: not known
   std::uint64_t kv_bytes = 0;
+  std::string backend, device;  ///< "cpu"; "cuda" and the name of the GPU
   std::uint32_t threads = 0, ctx = 0, chunk = 0;
   std::vector<BenchResult> results;
   bool cancelled = false;  ///< what was not measured is absent

@@ -23,6 +23,7 @@ namespace {
 using kernels::CpuOps;
 
 constexpr std::uint32_t kThreadsMax = 1024;
+constexpr std::uint64_t kCeilingBufferBytes = std::uint64_t{256} << 20U;
 // Below this many multiplications a job is not worth waking a thread for.
 constexpr std::uint64_t kSerialMuls = 65536;
 constexpr std::uint32_t kElementwiseChunk = 8192;
@@ -58,6 +59,9 @@ class CpuBackend final : public Backend {
 
   const BackendInfo& info() const override { return info_; }
   BackendMemory memory() const override;
+  std::unique_ptr<Ceilings> make_ceilings() const override {
+    return make_cpu_ceilings(pool_->n_threads(), kCeilingBufferBytes);
+  }
   std::unique_ptr<Weight> load_weight(const WeightView& view) override;
   std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override;
   std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override;

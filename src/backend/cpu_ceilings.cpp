@@ -45,9 +45,9 @@ std::uint32_t thread_count(std::uint32_t asked) {
   return asked != 0 ? asked : static_cast<std::uint32_t>(allowed_cpus().size());
 }
 
-class Ceilings final : public CpuCeilings {
+class CpuCeilings final : public Ceilings {
  public:
-  Ceilings(std::uint32_t n_threads, std::uint64_t buffer_bytes)
+  CpuCeilings(std::uint32_t n_threads, std::uint64_t buffer_bytes)
       : ops_(best_ceilings()), pool_(thread_count(n_threads)) {
     share_bytes_ =
         std::max(buffer_bytes / pool_.n_threads() / kReadUnit, std::uint64_t{1}) * kReadUnit;
@@ -59,9 +59,10 @@ class Ceilings final : public CpuCeilings {
     });
   }
 
-  std::string_view isa() const override { return ops_.name; }
+  std::string_view loops() const override { return ops_.name; }
+  std::string_view memory_work() const override { return "read"; }
 
-  double read_bytes_per_s() override {
+  double memory_bytes_per_s() override {
     double seconds = 0;
     std::uint64_t passes = 0;
     while (seconds < kSecondsWanted) {
@@ -118,9 +119,8 @@ class Ceilings final : public CpuCeilings {
 
 }  // namespace
 
-std::unique_ptr<CpuCeilings> CpuCeilings::create(std::uint32_t n_threads,
-                                                 std::uint64_t buffer_bytes) {
-  return std::make_unique<Ceilings>(n_threads, buffer_bytes);
+std::unique_ptr<Ceilings> make_cpu_ceilings(std::uint32_t n_threads, std::uint64_t buffer_bytes) {
+  return std::make_unique<CpuCeilings>(n_threads, buffer_bytes);
 }
 
 }  // namespace detrun

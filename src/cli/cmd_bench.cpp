@@ -67,12 +67,16 @@ std::string load_line(const BenchReport& report) {
 
 std::string head_text(const BenchReport& report) {
   std::string out = model_line(report);
-  out += "engine    " + counted(report.threads, "thread") + ", context " +
-         std::to_string(report.ctx) + ", chunk " + std::to_string(report.chunk) + "\n";
+  const bool on_device = !report.device.empty();
+  out += "engine    " +
+         (on_device ? report.backend + ", " + shown(report.device)
+                    : counted(report.threads, "thread")) +
+         ", context " + std::to_string(report.ctx) + ", chunk " + std::to_string(report.chunk) +
+         "\n";
   out += load_line(report);
-  out += "ceilings  read " + giga(median(report.read_bytes_per_s)) + " GB/s, fp32 FMA " +
-         giga(median(report.fma_flops_per_s)) + " GFLOP/s, int8 " +
-         giga(median(report.int8_ops_per_s)) + " GOP/s (" + report.ceilings_isa + " loops)\n";
+  out += "ceilings  " + report.memory_work + " " + giga(median(report.memory_bytes_per_s)) +
+         " GB/s, fp32 FMA " + giga(median(report.fma_flops_per_s)) + " GFLOP/s, int8 " +
+         giga(median(report.int8_ops_per_s)) + " GOP/s (" + report.ceilings_loops + " loops)\n";
   return out;
 }
 
@@ -94,7 +98,9 @@ std::string results_table(const BenchReport& report) {
     const double ops = 2.0 * static_cast<double>(result.macs) / static_cast<double>(result.rows);
     table.add({result.name, std::to_string(result.rows), fixed(rate, 1), fixed(*low, 1),
                fixed(*high, 1), fixed(median(result.ceiling_tokens_per_s), 1),
-               result.ceiling == "read" ? "reading" : "matmul kernel",
+               result.ceiling == "read"   ? "reading"
+               : result.ceiling == "copy" ? "copying"
+                                          : "matmul kernel",
                fixed(ceiling_ratio(result), 2), giga(ops * rate)});
   }
   return table.text();
@@ -110,7 +116,7 @@ std::string notes_text(const BenchReport& report) {
   }
   for (const BenchResult& result : report.results) {
     const double share = median(result.cpu_share);
-    if (result.tokens_per_s.empty() || share >= kCoresShared) continue;
+    if (result.tokens_per_s.empty() || share >= kCoresShared || !report.device.empty()) continue;
     out += result.name + ": the cores were this process's for " + fixed(100 * share, 0) +
            " % of the time; other work slows it down\n";
   }

@@ -12,8 +12,6 @@
 namespace detrun {
 namespace {
 
-constexpr std::uint64_t kReadBufferBytes = std::uint64_t{256} << 20;
-
 /// ASCII letters only: names of shapes and types.
 std::string lower_case(std::string text) {
   for (char& c : text) {
@@ -114,10 +112,15 @@ class Bench {
     add_record();
     add_replays();
     report_.peak_rss_bytes = peak_rss_bytes();
-    ceilings_ = CpuCeilings::create(report_.threads, kReadBufferBytes);
-    report_.ceilings_isa = ceilings_->isa();
+    ceilings_ = work_->make_ceilings();
+    report_.ceilings_loops = ceilings_->loops();
+    report_.memory_work = ceilings_->memory_work();
+    for (Row& row : rows_) {
+      if (row.result.ceiling.empty()) row.result.ceiling = report_.memory_work;
+    }
   }
 
+  /// `ceiling` empty: the work of the memory, whose name is not known yet.
   void add_row(std::string name, std::string ceiling, std::uint64_t macs,
                std::function<void(BenchResult&)> measure) {
     BenchResult result;
@@ -140,17 +143,17 @@ class Bench {
     report_.int8_ops_per_s.push_back(ceilings_->int8_ops_per_s());
   }
 
-  double read_rate() {
-    report_.read_bytes_per_s.push_back(ceilings_->read_bytes_per_s());
-    return report_.read_bytes_per_s.back();
+  double memory_rate() {
+    report_.memory_bytes_per_s.push_back(ceilings_->memory_bytes_per_s());
+    return report_.memory_bytes_per_s.back();
   }
 
   /// Work that is bound by reading the weights: bandwidth is measured before and after it.
   template <class Work>
-  void against_reading(BenchResult& result, Work&& work) {
-    const double before = read_rate();
+  void against_memory(BenchResult& result, Work&& work) {
+    const double before = memory_rate();
     note(result, work());
-    const double bytes_per_s = (before + read_rate()) / 2;
+    const double bytes_per_s = (before + memory_rate()) / 2;
     result.ceiling_tokens_per_s.push_back(bytes_per_s /
                                           static_cast<double>(report_.bytes_per_token));
   }
@@ -166,8 +169,8 @@ class Bench {
 
   void add_decode(std::uint64_t macs_per_step) {
     if (!wanted("decode")) return;
-    add_row("decode", "read", macs_per_step * options_.n, [this](BenchResult& result) {
-      against_reading(result, [this] { return work_->decode(); });
+    add_row("decode", "", macs_per_step * options_.n, [this](BenchResult& result) {
+      against_memory(result, [this] { return work_->decode(); });
     });
   }
 
@@ -182,11 +185,11 @@ class Bench {
   void add_record() {
     if (!wanted("record")) return;
     const MatmulTrace products = work_->trace([&] { work_->record(/*with_ledger=*/true); });
-    add_row("record", "read", products.macs(), [this](BenchResult& result) {
+    add_row("record", "", products.macs(), [this](BenchResult& result) {
       const bool ledger_first = result.tokens_per_s.size() % 2 == 0;
       Timed plain;
       if (!ledger_first) plain = work_->record(/*with_ledger=*/false);
-      against_reading(result, [this] { return work_->record(/*with_ledger=*/true); });
+      against_memory(result, [this] { return work_->record(/*with_ledger=*/true); });
       if (ledger_first) plain = work_->record(/*with_ledger=*/false);
       result.no_ledger_tokens_per_s.push_back(static_cast<double>(plain.rows) / plain.seconds);
     });
@@ -205,8 +208,8 @@ class Bench {
     }
     if (step) {
       const MatmulTrace products = work_->trace([&] { work_->replay_step(); });
-      add_row("replay_step", "read", products.macs(), [this](BenchResult& result) {
-        against_reading(result, [this] { return work_->replay_step(); });
+      add_row("replay_step", "", products.macs(), [this](BenchResult& result) {
+        against_memory(result, [this] { return work_->replay_step(); });
       });
     }
     if (!parallel) return;
@@ -221,7 +224,7 @@ class Bench {
   Observer& observer_;
   BenchReport report_;
   BenchWork* work_ = nullptr;
-  std::unique_ptr<CpuCeilings> ceilings_;
+  std::unique_ptr<Ceilings> ceilings_;
   std::vector<Row> rows_;
   std::uint64_t n_done_ = 0;
 };

@@ -42,6 +42,9 @@ Json result_json(const BenchResult& result, const BenchReport& report) {
   json.set("rows", result.rows);
   json.set("ceiling", result.ceiling);
   json.set("ceiling_tokens_per_s", rounded(median(result.ceiling_tokens_per_s)));
+  if (result.ceiling == report.memory_work) {
+    json.set("gb_per_s", rounded(rate * static_cast<double>(report.bytes_per_token) / 1e9));
+  }
   if (result.rows > 0) {
     const double ops = 2.0 * static_cast<double>(result.macs) / static_cast<double>(result.rows);
     const double peak =
@@ -98,13 +101,14 @@ Json bench_to_json(const BenchReport& report) {
   model.set("arch", report.arch);
   model.set("quantization", report.quantization);
   model.set("synthetic", report.synthetic);
+  if (report.synthetic) model.set("weights_made_on", "host");
   model.set("file_bytes", report.file_bytes);
   model.set("params", report.n_params);
   model.set("bytes_per_token", report.bytes_per_token);
 
   Json ceilings = Json::object();
-  ceilings.set("loops", report.ceilings_isa);
-  ceilings.set("read_gb_per_s", rounded(median(report.read_bytes_per_s) / 1e9));
+  ceilings.set("loops", report.ceilings_loops);
+  ceilings.set(report.memory_work + "_gb_per_s", rounded(median(report.memory_bytes_per_s) / 1e9));
   ceilings.set("fma_gflops", rounded(median(report.fma_flops_per_s) / 1e9));
   ceilings.set("int8_gops", rounded(median(report.int8_ops_per_s) / 1e9));
 
@@ -117,6 +121,8 @@ Json bench_to_json(const BenchReport& report) {
   json.set("schema", "detrun.bench/1");
   json.set("machine", report.machine);
   json.set("model", std::move(model));
+  json.set("backend", report.backend);
+  if (!report.device.empty()) json.set("device", report.device);
   json.set("threads", std::uint64_t{report.threads});
   json.set("ctx", std::uint64_t{report.ctx});
   json.set("chunk", std::uint64_t{report.chunk});

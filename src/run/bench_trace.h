@@ -43,6 +43,7 @@ class TracingBackend final : public Backend {
 
   const BackendInfo& info() const override { return inner_->info(); }
   BackendMemory memory() const override { return inner_->memory(); }
+  std::unique_ptr<Ceilings> make_ceilings() const override { return inner_->make_ceilings(); }
   void synchronize() override { inner_->synchronize(); }
   bool has_unplaced_error() const override { return inner_->has_unplaced_error(); }
   void place_errors(bool on) override { inner_->place_errors(on); }

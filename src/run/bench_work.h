@@ -67,6 +67,7 @@ class BenchWork {
   double repeat_products(const MatmulTrace& trace);
 
   std::uint32_t n_threads() const { return backend_->info().n_threads; }
+  std::unique_ptr<Ceilings> make_ceilings() const { return backend_->make_ceilings(); }
   const BackendInfo& backend_info() const { return backend_->info(); }
   /// Bytes of the cache that a step of decode reads on average.
   std::uint64_t cache_bytes_per_step() const;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_ceilings.h"
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_flag.h"
 #include "backend/cuda/cuda_kv_cache.h"
@@ -57,6 +58,10 @@ class CudaBackend final : public Backend {
 
   const BackendInfo& info() const override { return info_; }
   BackendMemory memory() const override;
+  std::unique_ptr<Ceilings> make_ceilings() const override {
+    use_device();
+    return make_cuda_ceilings(*info_.device);
+  }
   void synchronize() override;
   bool has_unplaced_error() const override { return flag_.was_raised(); }
   void place_errors(bool on) override { flag_.set_placing(on); }

@@ -11,13 +11,14 @@ namespace detrun {
 namespace {
 
 TEST_CASE("every ceiling is a rate above zero, of the best loops of this CPU") {
-  const auto ceilings = CpuCeilings::create(2, 1U << 20U);
-  CHECK(ceilings->read_bytes_per_s() > 1e6);
+  const auto ceilings = make_cpu_ceilings(2, 1U << 20U);
+  CHECK(ceilings->memory_bytes_per_s() > 1e6);
+  CHECK(ceilings->memory_work() == "read");
   CHECK(ceilings->fma_flops_per_s() > 1e6);
   CHECK(ceilings->int8_ops_per_s() > 1e6);
   const std::vector<std::string> usable = available_cpu_isas();
   const bool has_avx2 = std::find(usable.begin(), usable.end(), "avx2") != usable.end();
-  CHECK((ceilings->isa() == "avx2") == has_avx2);
+  CHECK((ceilings->loops() == "avx2") == has_avx2);
 }
 
 std::vector<const kernels::CeilingOps*> usable_loops() {

@@ -15,7 +15,9 @@ BenchReport report_of_two() {
   report.kv_bytes = 200;
   report.load_s = 3;
   report.sha256_s = 2;
-  report.read_bytes_per_s = {10e9, 30e9, 20e9};
+  report.memory_work = "read";
+  report.memory_bytes_per_s = {10e9, 30e9, 20e9};
+  report.bytes_per_token = 500'000'000;
   report.fma_flops_per_s = {100e9};
   report.int8_ops_per_s = {400e9};
   BenchResult decode;
@@ -74,6 +76,7 @@ TEST_CASE("the document has the fields that the manual lists") {
   CHECK(number_at(decode, "ceiling_tokens_per_s") == 25);
   CHECK(number_at(decode, "matmul_gops") == 40);  // 2 GOP a token, 20 tokens a second
   CHECK(number_at(decode, "matmul_peak_ratio") == doctest::Approx(0.1));
+  CHECK(number_at(decode, "gb_per_s") == 10);
   CHECK(decode.find("all_tokens_per_s")->as_array().size() == 3);
   CHECK(decode.find("ledger_overhead_percent") == nullptr);
   CHECK(number_at(results[1], "ledger_overhead_percent") == doctest::Approx(5).epsilon(0.001));
@@ -81,6 +84,21 @@ TEST_CASE("the document has the fields that the manual lists") {
   CHECK(number_at(load, "load_ratio") == 1.5);
   CHECK(number_at(load, "peak_rss_ratio") == doctest::Approx(1.1));
   CHECK(number_at(*json.find("ceilings"), "read_gb_per_s") == 20);
+}
+
+TEST_CASE("on a GPU the document names it, and the copies that its memory was measured with") {
+  BenchReport report = report_of_two();
+  CHECK(bench_to_json(report).find("device") == nullptr);
+  report.backend = "cuda";
+  report.device = "NVIDIA H200";
+  report.memory_work = "copy";
+  report.synthetic = true;
+  const Json json = bench_to_json(report);
+  CHECK(json.find("backend")->as_string() == "cuda");
+  CHECK(json.find("device")->as_string() == "NVIDIA H200");
+  CHECK(number_at(*json.find("ceilings"), "copy_gb_per_s") == 20);
+  CHECK(json.find("ceilings")->find("read_gb_per_s") == nullptr);
+  CHECK(json.find("model")->find("weights_made_on")->as_string() == "host");
 }
 
 TEST_CASE("the peak that products are compared with follows the type of the weights") {

@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# What scripts/gpu_acceptance.sh promises, without a GPU.
+#
+#   acceptance_test.sh SOURCE-FOLDER BUILD-FOLDER rehearsal   all of it on the emulated GPU
+#   acceptance_test.sh SOURCE-FOLDER BUILD-FOLDER endings     exit codes; what programs that fail do
+set -euo pipefail
+source_dir=$1 build=$2 mode=$3
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+fails() { echo "failed: $*"; failures=$((failures + 1)); }
+# expect STATUS WORD COMMAND...: the command ends so, and says so.
+expect() {
+  local wanted=$1 word=$2 status=0
+  shift 2
+  "$@" >"$scratch/log" 2>&1 || status=$?
+  [ $status = "$wanted" ] || { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
+  grep -q -- "$word" "$scratch/log" || { fails "$* did not say '$word'"; cat "$scratch/log"; }
+}
+# part NAME STATUS: what report.json says of a part.
+part() {
+  grep -q "\"name\":\"$1\",[^}]*\"status\":\"$2\"" "$scratch/out/report.json" ||
+    fails "part $1 is not $2: $(grep -o "\"name\":\"$1\",[^}]*" "$scratch/out/report.json")"
+}
+accept() { "$source_dir/scripts/gpu_acceptance.sh" --out "$scratch/out" "$@"; }
+
+rehearsal() {
+  expect 0 'passed: .*report.md' accept --emulated "$build"
+  local name
+  for name in kernels host replays repeats speed parallel; do part $name passed; done
+  for name in torch sanitizer cublas; do part $name skipped; done
+  for name in detrun-decisions-f16 detrun-decisions-q8_0 detrun-decisions-q4_k_m forged-all-types; do
+    [ -s "$scratch/out/ledgers/$name.db" ] || fails "no ledger of $name"
+    grep -q "^| $name | REPRODUCED | REPRODUCED | REPRODUCED | REPRODUCED |" \
+      "$scratch/out/report.md" || fails "$name did not reproduce four times"
+  done
+  [ -s "$scratch/out/ledgers/repeats.db.gz" ] || fails 'no ledger of the repeats'
+  grep -q '^| forged-small | [0-9]*\.[0-9] | .* | [0-9]*\.[0-9]* |$' "$scratch/out/report.md" ||
+    fails 'no speeds in the report'
+  python3 -c 'import json, sys
+report = json.load(open(sys.argv[1]))
+assert len(report["parts"]) == 9 and len(report["bench"]) == 1, report
+assert report["bench"][0]["ceilings"]["copy_gb_per_s"] > 0
+assert report["fingerprint"]["informational"]["backend"]["name"] == "cuda-emulated"' \
+    "$scratch/out/report.json" || fails 'report.json is no document'
+  expect 2 'is not empty' accept --emulated "$build"
+}
+
+# Programs that answer like the real ones, but for what $FAULT names.
+make_programs() {
+  mkdir -p "$scratch/fake/bin"
+  cat >"$scratch/fake/bin/detrun_gpu_smoke_emulated" <<'PROGRAM'
+#!/bin/sh
+[ "$FAULT" = smoke ] && exit 1
+[ "$FAULT" = isa ] && result='**1 different**' || result=equal
+printf '# x\n\n- 7 comparisons, 0 different, 1 s\n\n## Instruction sets: y\n\n' >"$4"
+printf '| kernel | s |\n| avx2 | z | 9 | %s |  | 1 |\n\n## Golden\n' "$result" >>"$4"
+PROGRAM
+  cat >"$scratch/fake/bin/detrun_emulated" <<'PROGRAM'
+#!/bin/sh
+verdict=REPRODUCED code=0
+[ "$FAULT" = replay ] && verdict=DIVERGED code=1
+case "$1 $*" in
+  --version*) echo 'backend cuda-emulated: fake' ;;
+  fingerprint*) echo '{}' ;;
+  record*--prompts*)
+    for i in 1 2 3 4 5; do echo '{"schema":"detrun.run/1","text":"a","step_count":8}'; done
+    while [ $# -gt 1 ]; do [ "$1" = --ledger ] && touch "$2"; shift; done ;;
+  replay*--all*)
+    for i in 1 2 3 4 5; do echo "{\"verdict\":\"$verdict\",\"mode\":\"parallel\"}"; done
+    exit $code ;;
+  replay*) echo "{\"verdict\":\"$verdict\",\"mode\":\"$(echo "$*" | sed 's/.*--mode //; s/ .*//')\"}"
+    exit $code ;;
+  bench*10000*) echo 'model llama' >&2; [ "$FAULT" = load ] || exec sleep 60 ;;
+  bench*)
+    [ "$FAULT" = memory ] && { echo 'detrun: error: x: the weights need 9 MiB' >&2; exit 5; }
+    [ "$FAULT" = bench ] && { echo 'detrun: error: a replay differs' >&2; exit 5; }
+    [ "$FAULT" = slow ] && exec sleep 60
+    echo '{"results":[{"name":"decode","tokens_per_s":2.5},{"name":"replay_parallel","tokens_per_s":9}]}' ;;
+esac
+PROGRAM
+  chmod +x "$scratch"/fake/bin/*
+}
+
+# ends FAULT STATUS PART PART-STATUS [WORD...]: so the script ends, and so it reports that part.
+ends() {
+  rm -rf "$scratch/out"
+  FAULT=$1 expect "$2" report.md accept --emulated "$scratch/fake" "${@:5}"
+  part "$3" "$4"
+}
+
+endings() {
+  expect 3 'NOTHING WAS TESTED: no GPU can be used here: none (there is no NVIDIA GPU' \
+    env DETRUN_SMOKE_NO_DEVICE=1 "$source_dir/scripts/gpu_acceptance.sh" --out "$scratch/out" \
+    --emulated "$build"
+  [ "$(wc -l <"$scratch/log")" = 1 ] || fails 'a machine without a GPU gets more than one line'
+  [ ! -e "$scratch/out" ] || fails 'a machine without a GPU gets a folder'
+  expect 2 'unknown option' accept --no-such
+  expect 2 'no program' accept --emulated "$scratch"
+  make_programs
+  ends none 0 replays passed
+  part repeats passed
+  ends smoke 1 kernels failed
+  ends isa 1 host failed
+  ends replay 1 replays failed
+  part repeats failed
+  ends load 1 repeats failed
+  ends bench 1 speed failed
+  part parallel skipped
+  ends memory 0 speed skipped
+  ends slow 0 speed skipped --seconds 8
+  grep -q 'no time was left' "$scratch/out/report.md" || fails 'time ran out without a word'
+  if [ -x "$build/bin/detrun" ] && [ ! -e /dev/nvidiactl ]; then
+    mkdir "$scratch/packed"
+    cp -r "$source_dir"/scripts/gpu_acceptance* "$build/bin/detrun" \
+      "$source_dir/fixtures/golden/operators.txt" "$scratch/packed"
+    expect 3 'NOTHING WAS TESTED' "$scratch/packed/gpu_acceptance.sh" --out "$scratch/none"
+  fi
+}
+
+$mode
+echo "gpu_acceptance $mode: $failures failures"
+[ $failures = 0 ]

@@ -48,9 +48,10 @@ done
 install -Dm 644 scripts/completions/detrun.bash "$root/share/bash-completion/completions/detrun"
 install -Dm 644 scripts/completions/detrun.fish "$root/share/fish/vendor_completions.d/detrun.fish"
 install -Dm 644 scripts/completions/detrun.zsh "$root/share/zsh/site-functions/_detrun"
-install -m 755 scripts/verify_ledger.py scripts/gpu_smoke.sh "$root/bin/"
-install -m 644 fixtures/golden/operators.txt "$root/bin/"  # beside gpu_smoke.sh, which reads it
-install -m 644 fixtures/models/detrun-decisions-q8_0.gguf "$root/share/detrun/"
+install -m 755 scripts/verify_ledger.py scripts/gpu_smoke.sh scripts/gpu_acceptance.sh "$root/bin/"
+install -Dm 755 -t "$root/bin/gpu_acceptance" scripts/gpu_acceptance/*
+install -m 644 fixtures/golden/operators.txt "$root/bin/"  # beside the scripts that read it
+install -m 644 fixtures/models/*.gguf "$root/share/detrun/"
 install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/detrun/"
 # Whoever passes on what is linked in passes on its licences.
 for package in libcli11-dev libsqlite3-dev libxxhash-dev libspdlog-dev libfmt-dev \

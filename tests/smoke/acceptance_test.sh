@@ -15,7 +15,8 @@ expect() {
   local wanted=$1 word=$2 status=0
   shift 2
   "$@" >"$scratch/log" 2>&1 || status=$?
-  [ $status = "$wanted" ] || { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
+  [ $status = "$wanted" ] ||
+    { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
   grep -q -- "$word" "$scratch/log" || { fails "$* did not say '$word'"; cat "$scratch/log"; }
 }
 # part NAME STATUS: what report.json says of a part.
@@ -23,14 +24,16 @@ part() {
   grep -q "\"name\":\"$1\",[^}]*\"status\":\"$2\"" "$scratch/out/report.json" ||
     fails "part $1 is not $2: $(grep -o "\"name\":\"$1\",[^}]*" "$scratch/out/report.json")"
 }
-accept() { "$source_dir/scripts/gpu_acceptance.sh" --out "$scratch/out" "$@"; }
+script=$source_dir/scripts/gpu_acceptance.sh
+accept() { "$script" --out "$scratch/out" "$@"; }
 
+models='detrun-decisions-f16 detrun-decisions-q8_0 detrun-decisions-q4_k_m forged-all-types'
 rehearsal() {
   expect 0 'passed: .*report.md' accept --emulated "$build"
   local name
   for name in kernels host replays repeats speed parallel; do part $name passed; done
   for name in torch sanitizer cublas; do part $name skipped; done
-  for name in detrun-decisions-f16 detrun-decisions-q8_0 detrun-decisions-q4_k_m forged-all-types; do
+  for name in $models; do
     [ -s "$scratch/out/ledgers/$name.db" ] || fails "no ledger of $name"
     grep -q "^| $name | REPRODUCED | REPRODUCED | REPRODUCED | REPRODUCED |" \
       "$scratch/out/report.md" || fails "$name did not reproduce four times"
@@ -65,19 +68,19 @@ case "$1 $*" in
   --version*) echo 'backend cuda-emulated: fake' ;;
   fingerprint*) echo '{}' ;;
   record*--prompts*)
-    for i in 1 2 3 4 5; do echo '{"schema":"detrun.run/1","text":"a","step_count":8}'; done
+    yes '{"schema":"detrun.run/1","text":"a","step_count":8}' | head -n 5
     while [ $# -gt 1 ]; do [ "$1" = --ledger ] && touch "$2"; shift; done ;;
-  replay*--all*)
-    for i in 1 2 3 4 5; do echo "{\"verdict\":\"$verdict\",\"mode\":\"parallel\"}"; done
+  replay*)
+    mode=$(echo "$*" | sed 's/.*--mode //; s/ .*//')
+    yes "{\"verdict\":\"$verdict\",\"mode\":\"$mode\"}" | head -n 5
     exit $code ;;
-  replay*) echo "{\"verdict\":\"$verdict\",\"mode\":\"$(echo "$*" | sed 's/.*--mode //; s/ .*//')\"}"
-    exit $code ;;
-  bench*10000*) echo 'model llama' >&2; [ "$FAULT" = load ] || exec sleep 60 ;;
+  bench*10000*) echo 'model llama' >&2; [ "$FAULT" = load ] || exec sleep 61 ;;
   bench*)
     [ "$FAULT" = memory ] && { echo 'detrun: error: x: the weights need 9 MiB' >&2; exit 5; }
     [ "$FAULT" = bench ] && { echo 'detrun: error: a replay differs' >&2; exit 5; }
-    [ "$FAULT" = slow ] && exec sleep 60
-    echo '{"results":[{"name":"decode","tokens_per_s":2.5},{"name":"replay_parallel","tokens_per_s":9}]}' ;;
+    [ "$FAULT" = slow ] && exec sleep 61
+    echo '{"results":[{"name":"decode","tokens_per_s":2.5},'
+    echo '{"name":"replay_parallel","tokens_per_s":9}]}' ;;
 esac
 PROGRAM
   chmod +x "$scratch"/fake/bin/*
@@ -111,11 +114,17 @@ endings() {
   ends memory 0 speed skipped
   ends slow 0 speed skipped --seconds 8
   grep -q 'no time was left' "$scratch/out/report.md" || fails 'time ran out without a word'
+  # The layout of the tarball.
+  mkdir -p "$scratch/packed/bin" "$scratch/packed/share/detrun"
+  cp -r "$source_dir"/scripts/gpu_acceptance* "$source_dir/fixtures/golden/operators.txt" \
+    "$scratch/packed/bin"
+  script=$scratch/packed/bin/gpu_acceptance.sh
+  expect 2 'no models in' accept --emulated "$scratch/fake"
+  cp "$source_dir"/fixtures/models/*.gguf "$scratch/packed/share/detrun"
+  ends none 0 replays passed
   if [ -x "$build/bin/detrun" ] && [ ! -e /dev/nvidiactl ]; then
-    mkdir "$scratch/packed"
-    cp -r "$source_dir"/scripts/gpu_acceptance* "$build/bin/detrun" \
-      "$source_dir/fixtures/golden/operators.txt" "$scratch/packed"
-    expect 3 'NOTHING WAS TESTED' "$scratch/packed/gpu_acceptance.sh" --out "$scratch/none"
+    cp "$build/bin/detrun" "$scratch/packed/bin"
+    expect 3 'NOTHING WAS TESTED' "$script" --out "$scratch/none"
   fi
 }
 

@@ -126,7 +126,7 @@ timeout 10 nvidia-smi >"$out/nvidia-smi.txt" 2>&1 || rm -f "$out/nvidia-smi.txt"
 part kernels 120 'Kernels on the device against golden vectors'
 part host 15 "The host's own instruction sets"
 part replays 45 'Runs recorded on the CPU replayed on the GPU, and back'
-part repeats 80 "$repeats repeats under a competing load"
+part repeats 100 "$repeats repeats under a competing load"
 part speed 180 'Speed of decode and prefill beside the ceilings of this device'
 part parallel 0 'Parallel replay against decode'
 part torch 25 'The same shapes through torch bf16'

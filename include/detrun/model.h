@@ -49,9 +49,14 @@ std::uint32_t default_chunk_rows(const ModelSpec& spec, std::uint64_t cache_byte
 
 class Model {
  public:
-  /// Binds the weights. `file` and `backend` outlive the model. Error kUsage as read_model_spec and
-  /// for weights that are not finite (tensor named); Error kInternal when memory does not suffice.
-  static std::unique_ptr<Model> load(const ModelFile& file, Backend& backend);
+  /// Bytes of weights that are bound, of all.
+  using Progress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+  /// Binds the weights. `file` and `backend` outlive the model; `progress` is called after each
+  /// tensor. Error kUsage as read_model_spec and for weights that are not finite (tensor named);
+  /// Error kInternal when memory does not suffice.
+  static std::unique_ptr<Model> load(
+      const ModelFile& file, Backend& backend,
+      const Progress& progress = [](std::uint64_t, std::uint64_t) {});
   virtual ~Model() = default;
   virtual const ModelSpec& spec() const = 0;
 };

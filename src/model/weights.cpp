@@ -84,10 +84,11 @@ void refuse_surplus(const ModelFile& file, const Arch& arch, const std::set<std:
   }
 }
 
-/// Puts one tensor into its slot. The checks ran before: here only values can be refused.
+/// Puts one tensor into its slot; its bytes. The checks ran before: here only values can be
+/// refused.
 template <class Owner>
-void bind_tensor(const TensorRow<Owner>& row, const std::string& name, const ModelFile& file,
-                 Backend& backend, Owner& owner) {
+std::uint64_t bind_tensor(const TensorRow<Owner>& row, const std::string& name,
+                          const ModelFile& file, Backend& backend, Owner& owner) {
   const TensorInfo* tensor = file.find_tensor(name);
   DETRUN_CHECK(tensor != nullptr);
   if (row.matrix != nullptr) {
@@ -99,7 +100,7 @@ void bind_tensor(const TensorRow<Owner>& row, const std::string& name, const Mod
       throw_usage(file.path() + ": " + error.what(), error.hint());
     }
     file.release(tensor->data);  // the backend has its own copy now
-    return;
+    return tensor->data.size();
   }
   if (const auto bad = first_non_finite(tensor->type, tensor->data)) {
     refuse_model(file, "tensor " + name + " is not finite at element " + std::to_string(*bad));
@@ -108,6 +109,7 @@ void bind_tensor(const TensorRow<Owner>& row, const std::string& name, const Mod
   decode_row(tensor->type, tensor->data, values);
   owner.*row.vector = backend.new_buffer(values.size());
   backend.upload(*(owner.*row.vector), values);
+  return tensor->data.size();
 }
 
 /// Error kInternal unless the backend's memory holds all matrices: said before the first is read.
@@ -154,25 +156,34 @@ std::string dominant_type_name(const ModelFile& file) {
   return std::string(qtype_info(best).name);
 }
 
-BoundModel::BoundModel(const ModelFile& file, Backend& backend) : spec_(read_model_spec(file)) {
+BoundModel::BoundModel(const ModelFile& file, Backend& backend, const Progress& progress)
+    : spec_(read_model_spec(file)) {
   const Arch* arch = find_arch(spec_.arch);
   DETRUN_CHECK(arch != nullptr);
   check_memory(file, backend);
+  std::uint64_t total = 0;
+  for (const TensorInfo& tensor : file.tensors()) total += tensor.data.size();
+  std::uint64_t done = 0;
+  const auto bind = [&](const auto& row, const std::string& name, auto& owner) {
+    done += bind_tensor(row, name, file, backend, owner);
+    progress(done, total);
+  };
   for (const auto& row : arch->outer_tensors) {
     if (is_absent_head(row, spec_)) continue;
-    bind_tensor(row, std::string(row.name), file, backend, outer_);
+    bind(row, std::string(row.name), outer_);
   }
   layers_.resize(spec_.n_layers);
   for (std::uint32_t layer = 0; layer < spec_.n_layers; ++layer) {
     for (const auto& row : arch->layer_tensors) {
-      bind_tensor(row, layer_tensor_name(layer, row.name), file, backend, layers_[layer]);
+      bind(row, layer_tensor_name(layer, row.name), layers_[layer]);
     }
   }
 }
 
-std::unique_ptr<Model> Model::load(const ModelFile& file, Backend& backend) {
+std::unique_ptr<Model> Model::load(const ModelFile& file, Backend& backend,
+                                   const Progress& progress) {
   try {
-    auto model = std::make_unique<BoundModel>(file, backend);
+    auto model = std::make_unique<BoundModel>(file, backend, progress);
     const ModelSpec& spec = model->spec();
     log_info("model " + spec.arch + ", " + spec.quantization + ", " +
              std::to_string(spec.n_layers) + " layers, " + std::to_string(spec.n_params) +

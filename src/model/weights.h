@@ -26,7 +26,7 @@ std::string dominant_type_name(const ModelFile& file);
 /// The one implementation of Model: a spec and its weights.
 class BoundModel final : public Model {
  public:
-  BoundModel(const ModelFile& file, Backend& backend);
+  BoundModel(const ModelFile& file, Backend& backend, const Progress& progress);
   const ModelSpec& spec() const override { return spec_; }
   const std::vector<LayerWeights>& layers() const { return layers_; }
   const Weight& token_embd() const { return *outer_.token_embd; }

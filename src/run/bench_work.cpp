@@ -114,7 +114,7 @@ void BenchWork::load(const std::string& path, const BenchOptions& options, Obser
   const Stopwatch watch;
   model_.file = ModelFile::open(path);
   late_ = std::make_unique<LateFacts>(*model_.file);
-  model_.bind(*backend_);
+  model_.bind(*backend_, observer);
   late_->model(observer);
   report.load_s = watch.seconds();
   late_->host();

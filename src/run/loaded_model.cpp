@@ -21,9 +21,12 @@ bool is_cuda_asked_for(const EngineOptions& options) {
 
 }  // namespace
 
-void LoadedModel::bind(Backend& backend) {
+void LoadedModel::bind(Backend& backend, Observer& observer) {
   if (!tokenizer) tokenizer = Tokenizer::create(*file);
-  if (!model) model = Model::load(*file, backend);
+  if (model) return;
+  model = Model::load(*file, backend, [&](std::uint64_t done, std::uint64_t total) {
+    observer.on_progress("loading the weights", done, total, "bytes");
+  });
 }
 
 std::vector<std::string> backend_names() {

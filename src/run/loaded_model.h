@@ -20,8 +20,9 @@ struct LoadedModel {
   std::unique_ptr<Tokenizer> tokenizer;
   std::unique_ptr<Model> model;
 
-  /// Tokenizer and weights of the file; nothing when that was done already.
-  void bind(Backend& backend);
+  /// Tokenizer and weights of the file; nothing when that was done already. `observer` sees the
+  /// bytes.
+  void bind(Backend& backend, Observer& observer);
 };
 
 /// Error kUsage naming the backend that this program lacks or nobody knows, or the device that is

@@ -58,7 +58,7 @@ ModelCache::Lookup ModelCache::find(const std::string& path,
                          "; give the recorded one with --model PATH"};
   }
   try {
-    entry->model->bind(backend_);
+    entry->model->bind(backend_, observer_);
     entry->model->file->check_unchanged();
   } catch (const Error& error) {
     if (error.kind() != ExitCode::kUsage) throw;

@@ -40,7 +40,7 @@ RecordReport record(const RecordOptions& options, const std::atomic<bool>& cance
                     Observer& observer) {
   check_record_options(options);
   OpeningLedger opening(options);
-  RecordEngine engine(options, [&] { opening.get(); });
+  RecordEngine engine(options, observer, [&] { opening.get(); });
   const LoadedModel& model = engine.model;
   const ModelSpec& spec = model.model->spec();
   const Prompt prompt = prepare_prompt(options, *model.tokenizer);

@@ -34,7 +34,7 @@ class LineObserver final : public Observer {
   }
   void on_progress(std::string_view what, std::uint64_t done, std::uint64_t total,
                    std::string_view unit) override {
-    if (unit == "bytes") {  // the model's digest, once
+    if (unit == "bytes") {  // of the model: its digest, its weights
       outer_.on_progress(what, done, total, unit);
     } else {
       outer_.on_progress("recording", done_, total_, "lines");
@@ -71,7 +71,7 @@ class PromptsRecorder {
     }
     report_.done = report_.lines - bad_.size() - todo.size();
     if (!todo.empty() && !cancel_) {
-      engine_ = std::make_unique<RecordEngine>(defaults_);
+      engine_ = std::make_unique<RecordEngine>(defaults_, observer_);
       todo = runnable(todo);
     }
     for (const auto& [line, message] : bad_) observer_.on_bad_line({line, message});

@@ -65,7 +65,7 @@ void check_record_options(const RecordOptions& options) {
   check_tags(options);
 }
 
-RecordEngine::RecordEngine(const RecordOptions& options,
+RecordEngine::RecordEngine(const RecordOptions& options, Observer& observer,
                            const std::function<void()>& before_weights) {
   const Clock::time_point started = Clock::now();
   try {
@@ -77,7 +77,7 @@ RecordEngine::RecordEngine(const RecordOptions& options,
     throw;
   }
   before_weights();
-  model.bind(*backend);
+  model.bind(*backend, observer);
   load_s = seconds_since(started);
 }
 

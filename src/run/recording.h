@@ -26,8 +26,10 @@ void check_record_options(const RecordOptions& options);
 /// construction: what comes later uses what comes before.
 struct RecordEngine {
   /// `before_weights` is called when all else is there, or went wrong: what it throws comes first.
-  explicit RecordEngine(
-      const RecordOptions& options, const std::function<void()>& before_weights = [] {});
+  /// `observer` sees the weights come.
+  RecordEngine(
+      const RecordOptions& options, Observer& observer,
+      const std::function<void()>& before_weights = [] {});
 
   std::unique_ptr<Backend> backend;
   LoadedModel model;

@@ -95,7 +95,7 @@ class ManyRuns final : public Observer {
   }
   void on_progress(std::string_view what, std::uint64_t done, std::uint64_t total,
                    std::string_view unit) override {
-    if (unit == "bytes") {  // a model's digest, once
+    if (unit == "bytes") {  // of a model: its digest, its weights
       outer_.on_progress(what, done, total, unit);
     } else {
       outer_.on_progress("replaying", done_, total_, "runs");

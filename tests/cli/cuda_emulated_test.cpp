@@ -168,3 +168,27 @@ TEST_CASE("the version says what there is of CUDA, in one line") {
   CHECK(none.code == 0);
   CHECK(contains(none.out, "\nbackend cuda-emulated: none (there is no NVIDIA GPU"));
 }
+
+TEST_CASE("bench compares with the ceilings of what computes") {
+  const std::vector<std::string> words = {
+      "bench",  "-m",     DETRUN_SOURCE_DIR "/fixtures/models/forged-small.gguf",
+      "--only", "decode", "--repeat",
+      "1",      "-n",     "2"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), words.begin(), words.end());
+    return run_emulated(more);
+  };
+  const CliResult text = with({"--backend", "cuda-emulated"});
+  INFO(text.err);
+  REQUIRE(text.code == 0);
+  CHECK(contains(text.out, "\nengine    cuda-emulated, host emulation, context 512, "));
+  CHECK(contains(text.out, "\nceilings  copy "));
+  CHECK(contains(text.out, " (sm_90 loops)"));
+  CHECK(!contains(text.out, "the cores were this process's"));
+  const Json device = parse_line(with({"--backend", "cuda-emulated", "--json"}).out);
+  CHECK(at_path(device, "ceilings").find("copy_gb_per_s") != nullptr);
+  CHECK(at_path(device, "results").as_array().front().find("ceiling")->as_string() == "copy");
+  const Json cpu = parse_line(with({"--backend", "cpu", "--json"}).out);
+  CHECK(at_path(cpu, "ceilings").find("read_gb_per_s") != nullptr);
+  CHECK(at_path(cpu, "results").as_array().front().find("ceiling")->as_string() == "read");
+}

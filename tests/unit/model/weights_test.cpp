@@ -114,3 +114,23 @@ TEST_CASE("a context says its sizes and takes no more rows than positions") {
   CHECK(context->max_rows() == 10);
   CHECK(context->position() == 0);
 }
+
+TEST_CASE("loading tells of every byte of the weights, and ends with all of them") {
+  const Loaded loaded(tiny_llama({}).bytes());
+  const auto backend = make_cpu_backend({});
+  std::uint64_t before = 0;
+  std::uint64_t last_total = 0;
+  std::size_t n_calls = 0;
+  const auto model =
+      Model::load(*loaded.file, *backend, [&](std::uint64_t done, std::uint64_t total) {
+        CHECK(done > before);
+        before = done;
+        last_total = total;
+        ++n_calls;
+      });
+  std::uint64_t bytes = 0;
+  for (const TensorInfo& tensor : loaded.file->tensors()) bytes += tensor.data.size();
+  CHECK(before == bytes);
+  CHECK(last_total == bytes);
+  CHECK(n_calls == loaded.file->tensors().size());
+}

@@ -161,7 +161,8 @@ TEST_CASE("a model that changed before its digest was known leaves no digest in 
   Scene scene;
   {
     const std::unique_ptr<Ledger> ledger = Ledger::open_for_recording(scene.options.ledger_path);
-    const RecordEngine engine(scene.options);
+    Observer nobody;
+    const RecordEngine engine(scene.options, nobody);
     std::filesystem::last_write_time(scene.options.model_path, {});  // nobody took the digest yet
     const Model& model = *engine.model.model;
     const std::unique_ptr<Context> context =

@@ -245,6 +245,24 @@ TEST_CASE("a model name that is not UTF-8 is kept as bytes") {
   CHECK(verify(scene.options.ledger_path).ok);
 }
 
+TEST_CASE("a recording tells how many bytes of the weights are loaded") {
+  class Watching final : public Observer {
+   public:
+    void on_progress(std::string_view what, std::uint64_t done, std::uint64_t total,
+                     std::string_view unit) override {
+      if (what != "loading the weights") return;
+      CHECK(unit == "bytes");
+      CHECK(total > 0);
+      finished = done == total;
+    }
+    bool finished = false;
+  };
+  Scene scene;
+  Watching watching;
+  detrun::record(scene.options, scene.cancel, watching);
+  CHECK(watching.finished);
+}
+
 TEST_CASE("every model in fixtures/models runs and replays") {
   const std::filesystem::path models = std::string(DETRUN_SOURCE_DIR) + "/fixtures/models";
   std::uint64_t n_models = 0;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -61,6 +62,16 @@ class TracingBackend final : public Backend {
   }
   std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override {
     return inner_->new_kv_cache(shape);
+  }
+  std::unique_ptr<PassMemory> new_pass_memory() override { return inner_->new_pass_memory(); }
+  /// While products are noted a pass runs operator by operator: a graph would show none.
+  void run_pass(PassMemory* memory, const PassAt& at,
+                const std::function<void()>& operators) override {
+    if (trace_ != nullptr) {
+      operators();
+    } else {
+      inner_->run_pass(memory, at, operators);
+    }
   }
   void upload(Buffer& to, std::span<const float> from) override { inner_->upload(to, from); }
   void download(const Buffer& from, std::uint64_t offset, std::span<float> out) override {

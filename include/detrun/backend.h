@@ -3,6 +3,7 @@
 // of threads; rows are independent: a call with m rows equals m calls with one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,6 +25,9 @@ struct WeightView {
   std::uint64_t row_elems;          ///< K: length of the dot products
   std::uint64_t n_rows;             ///< N: outputs
   std::span<const std::byte> data;  ///< outlives the Weight
+  /// Whether the prompt's rows are multiplied with it many at once, which profile cublas pins; not
+  /// so the table of tokens and the output head.
+  bool many_rows = true;
 };
 
 /// A matrix on the device in the layout of its kernels. Opaque.
@@ -131,6 +135,26 @@ struct PassAt {
   bool logits;  ///< whether it ends with the head
 };
 
+/// A product of many rows under profile cublas, as a run pins it: y (rows, n) = x (rows, k),
+/// rounded to the type, times the weight transposed, summed in binary32 in the order of the
+/// algorithm.
+struct PinnedProduct {
+  QType type;
+  std::uint32_t n, k;
+  std::array<std::byte, 64> algorithm;  ///< a cublasLtMatmulAlgo_t: opaque, of one version
+  std::string description;              ///< the same for people; decides about nothing
+  bool operator==(const PinnedProduct&) const = default;
+};
+
+/// All of them for the weights of one model, each shape and type once.
+struct ProductPlan {
+  std::string library;                  ///< version of cuBLASLt: "13.1.0"
+  std::uint32_t rows;                   ///< of every product; fewer are filled up with zeros
+  std::uint64_t workspace_bytes;        ///< that every product may use
+  std::vector<PinnedProduct> products;  ///< ascending by type, n, k
+  bool operator==(const ProductPlan&) const = default;
+};
+
 /// While it lives this thread computes as the contract says: nearest even, subnormals kept. Every
 /// operator of a Backend has its own; code that computes outside of one (sampling) takes one too.
 class FpControlScope {
@@ -190,6 +214,19 @@ class Backend {
   /// that passes allocate nothing and none fails for lack of memory.
   virtual std::uint64_t scratch_bytes(const PassShape& /*shape*/) const { return 0; }
   virtual void reserve(const PassShape& /*shape*/) {}
+
+  /// Profile cublas: from now on products of 2 to `rows` rows, and there are none of more, are
+  /// cuBLASLt's, by algorithms that it chooses here for the weights loaded so far that are used so.
+  /// Contract clauses 1 to 3 do not hold for them; rows stay independent. Error kUsage: no GPU, no
+  /// library, a type it does not multiply, a setting of the environment under which the same bits
+  /// are not promised; kInternal: the library fails.
+  virtual ProductPlan pin_products(std::uint32_t rows);
+  /// The same with the algorithms of a recorded run; nullptr: the contract's own products again.
+  /// Errors: the same; kInconclusive: what the plan holds cannot be computed here, and why.
+  virtual void use_products(const ProductPlan* plan);
+  /// Computes every pinned product of the same numbers `times` times. Error kInternal, which names
+  /// the product, when two results differ in a bit.
+  virtual void test_products(std::uint32_t times);
 
   /// Of one context, which asks for it once.
   virtual std::unique_ptr<PassMemory> new_pass_memory() { return nullptr; }

@@ -5,6 +5,7 @@
 #include <new>
 #include <set>
 #include <stdexcept>
+#include <type_traits>
 
 #include "detrun/error.h"
 #include "detrun/log.h"
@@ -93,8 +94,9 @@ std::uint64_t bind_tensor(const TensorRow<Owner>& row, const std::string& name,
   DETRUN_CHECK(tensor != nullptr);
   if (row.matrix != nullptr) {
     try {
-      owner.*row.matrix = backend.load_weight(
-          {tensor->name, tensor->type, tensor->row_elems(), tensor->n_rows(), tensor->data});
+      owner.*row.matrix = backend.load_weight({tensor->name, tensor->type, tensor->row_elems(),
+                                               tensor->n_rows(), tensor->data,
+                                               /*many_rows=*/std::is_same_v<Owner, LayerWeights>});
     } catch (const Error& error) {  // a backend knows tensors, not files
       if (error.kind() != ExitCode::kUsage) throw;
       throw_usage(file.path() + ": " + error.what(), error.hint());

@@ -215,6 +215,8 @@ class Backend {
   virtual std::uint64_t scratch_bytes(const PassShape& /*shape*/) const { return 0; }
   virtual void reserve(const PassShape& /*shape*/) {}
 
+  /// Version of the library of profile cublas, "13.1.0"; empty: there is none here.
+  virtual std::string product_library() { return {}; }
   /// Profile cublas: from now on products of 2 to `rows` rows, and there are none of more, are
   /// cuBLASLt's, by algorithms that it chooses here for the weights loaded so far that are used so.
   /// Contract clauses 1 to 3 do not hold for them; rows stay independent. Error kUsage: no GPU, no

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "detrun/quant.h"
@@ -93,6 +94,13 @@ struct MatmulTask {
   Buffer* y;
 };
 
+/// Something that the driver says of a GPU. Written down; decides about nothing.
+struct DeviceFact {
+  std::string name;  ///< "driver_version": those of detrun-fingerprint(1)
+  std::variant<std::int64_t, std::string> value;
+  bool operator==(const DeviceFact&) const = default;
+};
+
 /// A GPU as its driver describes it.
 struct DeviceInfo {
   std::uint32_t index;         ///< as CUDA counts the devices that this process sees
@@ -102,6 +110,8 @@ struct DeviceInfo {
   std::uint32_t n_multiprocessors;
   bool ecc;                     ///< error correction is on
   std::string driver, runtime;  ///< CUDA versions: "13.0"
+  /// Of a GPU that a backend computes on, otherwise none: what NVML adds, or why it adds nothing.
+  std::vector<DeviceFact> facts = {};
 };
 
 struct BackendInfo {

@@ -7,6 +7,8 @@
 #include <gnu/libc-version.h>
 #endif
 
+#include <variant>
+
 #include "detrun/host.h"
 #include "host/objects.h"
 #include "host/system.h"
@@ -45,6 +47,11 @@ Json describe_device(const DeviceInfo& device) {
   out.set("ecc", device.ecc ? "on" : "off");
   out.set("cuda_driver", device.driver);
   out.set("cuda_runtime", device.runtime);
+  for (const DeviceFact& fact : device.facts) {
+    const auto* number = std::get_if<std::int64_t>(&fact.value);
+    out.set(fact.name, number != nullptr ? Json(*number)
+                                         : Json(ascii_only(std::get<std::string>(fact.value))));
+  }
   return out;
 }
 

@@ -2,7 +2,9 @@
 // arithmetic is in the kernels. Which kernel computes an output never changes it. Written once,
 // compiled twice: against the CUDA runtime and, for tests, against its emulation on the host.
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <future>
 #include <vector>
 
 #include "backend/cuda/cuda_attention.h"
@@ -16,6 +18,7 @@
 #include "backend/cuda/cuda_scratch.h"
 #include "backend/cuda/cuda_transfer.h"
 #include "backend/cuda/cuda_weight.h"
+#include "backend/nvml.h"
 #include "backend/operator_errors.h"
 #include "backend/own_objects.h"
 #include "detrun/backend.h"
@@ -27,6 +30,7 @@ namespace detrun {
 namespace {
 
 constexpr const char* kName = DETRUN_CUDA_BACKEND_NAME;
+constexpr std::array kNvmlLibraries = {DETRUN_NVML_LIBRARY};
 
 struct CudaBuffer final : Buffer {
   explicit CudaBuffer(std::uint64_t n_floats)
@@ -343,8 +347,11 @@ CudaSupport cuda_support() {
 void require_cuda_device(const CudaOptions& options) { find_cuda_device(kName, options.device); }
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
-  const DeviceInfo device = find_cuda_device(kName, options.device);
+  DeviceInfo device = find_cuda_device(kName, options.device);
+  // Beside the making of the device's context, which takes longer; here where no thread starts.
+  auto facts = std::async([&uuid = device.uuid] { return ask_nvml(kNvmlLibraries, uuid); });
   check_cuda(cudaSetDevice(static_cast<int>(device.index)), "cudaSetDevice");
+  device.facts = facts.get();
   const bool blocking = options.graph && is_launch_blocking();
   if (blocking) log_info("CUDA_LAUNCH_BLOCKING is set: steps are launched kernel by kernel");
   return std::make_unique<CudaBackend>(device, options.graph && !blocking);

@@ -33,6 +33,23 @@ TEST_CASE("what is merely written down names build, backend, machine, environmen
   CHECK_FALSE(facts->find("cpu")->find("allowed")->as_string().empty());
 }
 
+TEST_CASE("a GPU is written down with all that its driver says, in ASCII") {
+  BackendInfo on_gpu{"cuda", "sm_90", 1, {}, 0x1f80};
+  on_gpu.device =
+      DeviceInfo{3, "NVIDIA \xff", "GPU-1", 9, 0, 150755672064, 132, true, "13.0", "13.1", {}};
+  on_gpu.device->facts = {
+      {"driver_version", "580.95.05"}, {"vbios", "\xff\n"}, {"power_limit_mw", 700000}};
+  on_gpu.graph = true;
+  const Json stack = collect_fingerprint(on_gpu);
+  const Json* described = stack.find("informational")->find("backend");
+  CHECK(described->find("device")->canonical() ==
+        R"({"compute_capability":"9.0","cuda_driver":"13.0","cuda_runtime":"13.1",)"
+        R"("driver_version":"580.95.05","ecc":"on","index":3,"memory_bytes":150755672064,)"
+        R"("multiprocessors":132,"name":"NVIDIA \\xff","power_limit_mw":700000,"uuid":"GPU-1",)"
+        R"("vbios":"\\xff\\x0a"})");
+  CHECK(described->find("graph")->as_string() == "on");
+}
+
 TEST_CASE("the canonical form is the same each time and survives a value that is not UTF-8") {
   setenv("CUDA_TEST_BYTES", "\xff\n", 1);
   const std::string first = collect_fingerprint(backend()).canonical();

@@ -82,7 +82,8 @@ TEST_CASE("the control register says what was switched off before the program se
 TEST_CASE("variables that matter are recorded, secrets and the rest are not") {
   for (const char* name :
        {"CUDA_VISIBLE_DEVICES", "CUBLAS_WORKSPACE_CONFIG", "OMP_NUM_THREADS", "LD_PRELOAD",
-        "NVIDIA_TF32_OVERRIDE", "DETRUN_CPU_ISA", "GLIBC_TUNABLES", "CUBLASLT_LOG_LEVEL"}) {
+        "NVIDIA_TF32_OVERRIDE", "DETRUN_CPU_ISA", "GLIBC_TUNABLES", "CUBLASLT_LOG_LEVEL",
+        "CUDA_LAUNCH_BLOCKING", "CUBLAS_EMULATION_STRATEGY", "NVIDIA_VISIBLE_DEVICES"}) {
     CAPTURE(name);
     CHECK(environment_matters(name));
   }

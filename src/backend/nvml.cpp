@@ -102,12 +102,11 @@ class Questions {
 };
 
 std::string Questions::description_of(Result result) const {
-  const std::string number = "error " + std::to_string(result);
+  std::string description = "error " + std::to_string(result);
   const char* (*describe)(Result) = nullptr;
-  if (!library_.find("nvmlErrorString", describe)) return number;
-  const char* text = describe(result);
-  if (text == nullptr) return number;
-  return number + " (" + std::string(text, strnlen(text, kErrorSize)) + ")";
+  const char* text = library_.find("nvmlErrorString", describe) ? describe(result) : nullptr;
+  if (text != nullptr) description += " (" + std::string(text, strnlen(text, kErrorSize)) + ")";
+  return description;
 }
 
 // All bits set is NVML_VALUE_NOT_AVAILABLE, of either width.

@@ -45,7 +45,6 @@ namespace {
 
 constexpr nvmlReturn_t kSuccess = 0;
 constexpr nvmlReturn_t kUninitialized = 1;
-constexpr nvmlReturn_t kInvalidArgument = 2;
 constexpr nvmlReturn_t kNotFound = 6;
 constexpr nvmlReturn_t kInsufficientSize = 7;
 
@@ -113,6 +112,8 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char* uuid, nvmlDevice_t* device) {
 #if !defined(DETRUN_EMULATED_NVML_OLD)
 
 namespace {
+
+constexpr nvmlReturn_t kInvalidArgument = 2;
 
 // The device's number; 0 for what is no handle of ours.
 unsigned number_of(nvmlDevice_t device) {
@@ -195,6 +196,7 @@ nvmlReturn_t nvmlDeviceGetRetiredPages(nvmlDevice_t device, unsigned cause, unsi
   if (result != kSuccess) return result;
   const unsigned room = *pages;
   *pages = behaviour.retired_pages * (cause + 1);
+  for (unsigned i = 0; i < room && i < *pages; ++i) addresses[i] = i * 4096ULL;
   return *pages > room ? kInsufficientSize : kSuccess;
 }
 nvmlReturn_t nvmlDeviceGetRetiredPagesPendingStatus(nvmlDevice_t device, unsigned* pending) {

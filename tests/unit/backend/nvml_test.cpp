@@ -57,6 +57,7 @@ class Bent {
 
 std::vector<std::string> names_of(const std::vector<DeviceFact>& facts) {
   std::vector<std::string> names;
+  names.reserve(facts.size());
   for (const DeviceFact& fact : facts) names.push_back(fact.name);
   return names;
 }

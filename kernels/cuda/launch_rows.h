@@ -59,6 +59,15 @@ cudaError_t kv_write_f32(const float* x, const unsigned* positions, unsigned n_r
                          unsigned n_heads, unsigned head_dim, std::size_t position_stride,
                          std::size_t head_stride, float* out, int* not_finite, cudaStream_t stream);
 
+/// Profile cublas, not the contract: out (n_all) = x (n) rounded to the type, nearest even, and
+/// zeros behind it; n_all >= n. The flag rises for what is not finite or does not fit.
+cudaError_t round_f16(const float* x, std::size_t n, std::size_t n_all, std::uint16_t* out,
+                      int* does_not_fit, cudaStream_t stream);
+cudaError_t round_bf16(const float* x, std::size_t n, std::size_t n_all, std::uint16_t* out,
+                       int* does_not_fit, cudaStream_t stream);
+cudaError_t round_f32(const float* x, std::size_t n, std::size_t n_all, float* out, int* not_finite,
+                      cudaStream_t stream);
+
 /// Contract clause 10, n elements, in place.
 cudaError_t add(float* x, const float* y, std::size_t n, cudaStream_t stream);  ///< x = x + y
 cudaError_t mul(float* x, const float* y, std::size_t n, cudaStream_t stream);  ///< x = x * y

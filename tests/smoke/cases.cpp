@@ -194,6 +194,13 @@ void add_rows(Cases& cases) {
     cases.add("kv_write f32", times(n), large, [n = n](Kernels& k, std::uint64_t seed) {
       return bytes_of(k.kv_write_f32(golden::values("edgy", seed, 0, n)));
     });
+    cases.add("round", times(n), large, [n = n](Kernels& k, std::uint64_t seed) {
+      Bytes all;
+      append(all, k.round_f16(golden::values("plain", seed, 0, n), 77));
+      append(all, k.round_bf16(golden::values("edgy", seed, 1, n), 77));
+      append(all, k.round_f32(golden::values("edgy", seed, 2, n), 77));
+      return all;
+    });
   }
 }
 

@@ -30,6 +30,9 @@ class CpuKernels final : public Kernels {
   Floats rope(const Rope& in) override;
   std::vector<std::uint16_t> kv_write_f16(const Floats& x) override;
   Floats kv_write_f32(const Floats& x) override;
+  std::vector<std::uint16_t> round_f16(const Floats& x, std::size_t padding) override;
+  std::vector<std::uint16_t> round_bf16(const Floats& x, std::size_t padding) override;
+  Floats round_f32(const Floats& x, std::size_t padding) override;
   Floats elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) override;
   Floats function(kernels::Function f, const Floats& x) override;
   Choices choose(const Floats& logits, std::uint64_t n) override;
@@ -159,6 +162,26 @@ std::vector<std::uint16_t> CpuKernels::kv_write_f16(const Floats& x) {
 Floats CpuKernels::kv_write_f32(const Floats& x) {
   Floats out(x.size());
   if (!ops_.kv_write_f32(x.data(), x.size(), out.data())) out.clear();
+  return out;
+}
+
+std::vector<std::uint16_t> CpuKernels::round_f16(const Floats& x, std::size_t padding) {
+  std::vector<std::uint16_t> out;
+  for (const float value : x) out.push_back(kernels::f32_to_f16(value));
+  out.resize(x.size() + padding);
+  return out;
+}
+
+std::vector<std::uint16_t> CpuKernels::round_bf16(const Floats& x, std::size_t padding) {
+  std::vector<std::uint16_t> out;
+  for (const float value : x) out.push_back(kernels::f32_to_bf16(value));
+  out.resize(x.size() + padding);
+  return out;
+}
+
+Floats CpuKernels::round_f32(const Floats& x, std::size_t padding) {
+  Floats out = x;
+  out.resize(x.size() + padding);
   return out;
 }
 

@@ -59,6 +59,9 @@ class DeviceKernels final : public Kernels {
   Floats rope(const Rope& in) override;
   std::vector<std::uint16_t> kv_write_f16(const Floats& x) override;
   Floats kv_write_f32(const Floats& x) override;
+  std::vector<std::uint16_t> round_f16(const Floats& x, std::size_t padding) override;
+  std::vector<std::uint16_t> round_bf16(const Floats& x, std::size_t padding) override;
+  Floats round_f32(const Floats& x, std::size_t padding) override;
   Floats elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) override;
   Floats function(kernels::Function f, const Floats& x) override;
   Choices choose(const Floats& logits, std::uint64_t n) override;
@@ -206,6 +209,29 @@ Floats DeviceKernels::kv_write_f32(const Floats& x) {
           "kv_write_f32");
   if (flag.raised()) return {};
   return last_row(out.read<float>());
+}
+
+// `launch(x, n, n_all, out, flag, stream)` on the device.
+template <class T, class Launch>
+std::vector<T> rounded(Launch launch, const Floats& x, std::size_t padding) {
+  const std::size_t n_all = x.size() + padding;
+  DeviceMemory from(x);
+  DeviceMemory out(n_all * sizeof(T));
+  DeviceFlag flag;
+  require(launch(from.as<float>(), x.size(), n_all, out.as<T>(), flag.pointer(), kStream), "round");
+  return flag.raised() ? std::vector<T>{} : out.read<T>();
+}
+
+std::vector<std::uint16_t> DeviceKernels::round_f16(const Floats& x, std::size_t padding) {
+  return rounded<std::uint16_t>(cuda::round_f16, x, padding);
+}
+
+std::vector<std::uint16_t> DeviceKernels::round_bf16(const Floats& x, std::size_t padding) {
+  return rounded<std::uint16_t>(cuda::round_bf16, x, padding);
+}
+
+Floats DeviceKernels::round_f32(const Floats& x, std::size_t padding) {
+  return rounded<float>(cuda::round_f32, x, padding);
 }
 
 Floats DeviceKernels::elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) {

@@ -79,6 +79,11 @@ class Kernels {
   /// Binary16 patterns, or binary32 ones.
   virtual std::vector<std::uint16_t> kv_write_f16(const Floats& x) = 0;
   virtual Floats kv_write_f32(const Floats& x) = 0;
+  /// x rounded to binary16, to bfloat16, or checked, and `padding` zeros behind it; empty when a
+  /// value does not fit.
+  virtual std::vector<std::uint16_t> round_f16(const Floats& x, std::size_t padding) = 0;
+  virtual std::vector<std::uint16_t> round_bf16(const Floats& x, std::size_t padding) = 0;
+  virtual Floats round_f32(const Floats& x, std::size_t padding) = 0;
   virtual Floats elementwise(Elementwise op, const Floats& x, const Floats& y, float factor) = 0;
   virtual Floats function(kernels::Function f, const Floats& x) = 0;
   /// Rows of n logits.

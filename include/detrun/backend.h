@@ -262,7 +262,8 @@ class Backend {
 
   /// out (tokens, K) = rows of the table, decoded exactly.
   virtual void embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) = 0;
-  /// Contract clauses 1 to 3. x (rows, K).
+  /// Contract clauses 1 to 3, but see pin_products. x (rows, K). What lies behind the rows of an
+  /// output may change.
   virtual void matmul(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows) = 0;
   /// Contract clause 5. x, y (rows, n); weight (n). y may be x. Error when a sum of squares is not
   /// finite: a row of zeros would follow in silence.

@@ -13,6 +13,15 @@ void throw_activation_not_finite(std::string_view weight, std::uint64_t row, std
                  " of " + std::to_string(rows) + " holds a value that is not finite");
 }
 
+void throw_activation_does_not_fit(std::string_view weight, QType type, std::uint64_t row,
+                                   std::uint64_t rows) {
+  if (type == QType::kF32) throw_activation_not_finite(weight, row, rows);
+  throw_internal("matmul " + std::string(weight) + ": activation row " + std::to_string(row) +
+                     " of " + std::to_string(rows) + " holds a value that is not finite or too " +
+                     "large for " + std::string(qtype_info(type).name),
+                 "run with --numerics portable");
+}
+
 void throw_norm_not_finite(std::uint64_t row, std::uint64_t rows) {
   throw_internal("rmsnorm: the sum of squares of row " + std::to_string(row) + " of " +
                  std::to_string(rows) + " is not finite");

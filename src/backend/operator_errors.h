@@ -11,6 +11,9 @@ namespace detrun {
 /// Row `row` of the `rows` that the weight named `weight` was to be multiplied with.
 [[noreturn]] void throw_activation_not_finite(std::string_view weight, std::uint64_t row,
                                               std::uint64_t rows);
+/// Where activations are rounded to the type of the weight.
+[[noreturn]] void throw_activation_does_not_fit(std::string_view weight, QType type,
+                                                std::uint64_t row, std::uint64_t rows);
 [[noreturn]] void throw_norm_not_finite(std::uint64_t row, std::uint64_t rows);
 [[noreturn]] void throw_kv_does_not_fit(KvType type, std::uint32_t layer, std::uint64_t position);
 

@@ -10,7 +10,8 @@ namespace detrun {
 std::optional<SharedLibrary> SharedLibrary::open(std::span<const char* const> names,
                                                  std::string& why) {
   for (const char* name : names) {
-    void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    // Not unloaded before the end: libraries of a driver leave threads and exit handlers behind.
+    void* handle = dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle != nullptr) return SharedLibrary(handle, name);
     const char* error = dlerror();
     if (why.empty()) why = error == nullptr ? std::string(name) + " does not open" : error;

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "kernels/cuda/emulated_runtime/cublas_lt_api.h"
 #include "kernels/cuda/emulated_runtime/emulated_stream.h"
 
 namespace {
@@ -107,8 +108,11 @@ cudaError_t set(void* memory, int value, std::size_t size) {
 }
 
 cudaError_t copy(void* to, const void* from, std::size_t size, cudaMemcpyKind kind) {
-  const void* on_device = kind == cudaMemcpyHostToDevice ? to : from;
-  if (!is_on_device(on_device, size)) return note(cudaErrorInvalidValue);
+  const bool from_device = kind != cudaMemcpyHostToDevice;
+  const bool to_device = kind != cudaMemcpyDeviceToHost;
+  if ((from_device && !is_on_device(from, size)) || (to_device && !is_on_device(to, size))) {
+    return note(cudaErrorInvalidValue);
+  }
   std::memcpy(to, from, size);
   return cudaSuccess;
 }
@@ -248,8 +252,10 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t size, cudaStrea
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMemcpyKind kind,
                             cudaStream_t stream) {
   if (stream == nullptr) return cudaMemcpy(to, from, size, kind);
-  const bool up = kind == cudaMemcpyHostToDevice;
-  if (!is_on_device(up ? to : from, size) || !is_pinned(up ? from : to, size)) {
+  const bool from_ok =
+      kind == cudaMemcpyHostToDevice ? is_pinned(from, size) : is_on_device(from, size);
+  const bool to_ok = kind == cudaMemcpyDeviceToHost ? is_pinned(to, size) : is_on_device(to, size);
+  if (!from_ok || !to_ok) {
     const bool capturing = stream->spoil_capture();
     return note(capturing ? cudaErrorStreamCaptureUnsupported : cudaErrorInvalidValue);
   }
@@ -346,6 +352,8 @@ std::uint64_t allocated_bytes() {
   }
   return bytes;
 }
+
+bool is_device_memory(const void* memory, std::size_t size) { return is_on_device(memory, size); }
 
 std::uint64_t launches_executed() { return runtime().launches; }
 

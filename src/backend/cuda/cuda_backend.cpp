@@ -14,6 +14,7 @@
 #include "backend/cuda/cuda_kv_cache.h"
 #include "backend/cuda/cuda_matmul.h"
 #include "backend/cuda/cuda_pass_memory.h"
+#include "backend/cuda/cuda_pinned.h"
 #include "backend/cuda/cuda_positions.h"
 #include "backend/cuda/cuda_scratch.h"
 #include "backend/cuda/cuda_transfer.h"
@@ -73,6 +74,9 @@ class CudaBackend final : public Backend {
                              std::uint64_t row_elems) const override;
   std::uint64_t scratch_bytes(const PassShape& shape) const override;
   void reserve(const PassShape& shape) override;
+  ProductPlan pin_products(std::uint32_t rows) override;
+  void use_products(const ProductPlan* plan) override;
+  void test_products(std::uint32_t times) override;
   std::unique_ptr<PassMemory> new_pass_memory() override;
   void run_pass(PassMemory* memory, const PassAt& at,
                 const std::function<void()>& operators) override;
@@ -108,7 +112,8 @@ class CudaBackend final : public Backend {
   CudaTransfer transfer_{stream_};
   CudaFlag flag_{stream_, transfer_};
   ScratchMoves moves_;
-  CudaMatmul matmul_{stream_, flag_, moves_};
+  CudaPinned pinned_{stream_, transfer_, flag_, moves_};
+  CudaMatmul matmul_{stream_, flag_, pinned_, moves_};
   CudaAttention attention_{stream_, moves_};
   CudaPositions positions_{stream_, transfer_, moves_};
   CudaScratch tokens_{"tokens", moves_};
@@ -144,6 +149,21 @@ void CudaBackend::reserve(const PassShape& shape) {
   positions_.reserve(shape.rows);
   matmul_.reserve(shape);
   attention_.reserve(shape);
+}
+
+ProductPlan CudaBackend::pin_products(std::uint32_t rows) {
+  use_device();
+  return pinned_.pin(matmul_.many_rows_weights(), rows);
+}
+
+void CudaBackend::use_products(const ProductPlan* plan) {
+  use_device();
+  plan == nullptr ? pinned_.stop() : pinned_.use(*plan);
+}
+
+void CudaBackend::test_products(std::uint32_t times) {
+  use_device();
+  pinned_.test(times);
 }
 
 std::unique_ptr<PassMemory> CudaBackend::new_pass_memory() {
@@ -225,7 +245,8 @@ void CudaBackend::matmul(std::span<const MatmulTask> tasks, const Buffer& x, std
   for (const MatmulTask& task : tasks) {
     const auto& weight = cast<const CudaWeight>(*task.weight);
     DETRUN_CHECK(weight.k == k);
-    products_.push_back({&weight, floats(*task.y, std::uint64_t{rows} * weight.n)});
+    products_.push_back(
+        {&weight, floats(*task.y, std::uint64_t{rows} * weight.n), task.y->n_floats()});
   }
   matmul_.run(products_, floats(x, rows * k), rows);
 }

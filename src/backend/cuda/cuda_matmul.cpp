@@ -56,31 +56,45 @@ bool rows_are_aligned(InputForm form, unsigned k) {
 }  // namespace
 
 void CudaMatmul::expect(const CudaWeight& weight) {
-  const Shape shape{weight.ops, weight.n, weight.k};
-  if (std::find(shapes_.begin(), shapes_.end(), shape) == shapes_.end()) shapes_.push_back(shape);
+  const Shape shape{weight.ops, weight.type, weight.n, weight.k, weight.many_rows};
+  const auto same = [&](const Expected& one) { return one.shape == shape; };
+  if (std::none_of(expected_.begin(), expected_.end(), same)) {
+    expected_.push_back({shape, weight.name});
+  }
+}
+
+std::vector<PinnedWeights> CudaMatmul::many_rows_weights() const {
+  std::vector<PinnedWeights> weights;
+  for (const auto& [shape, name] : expected_) {
+    if (shape.many_rows) weights.push_back({shape.type, shape.n, shape.k, name});
+  }
+  return weights;
 }
 
 bool CudaMatmul::has(InputForm form) const {
-  return std::any_of(shapes_.begin(), shapes_.end(),
-                     [&](const Shape& shape) { return shape.ops->input == form; });
+  return std::any_of(expected_.begin(), expected_.end(),
+                     [&](const Expected& one) { return one.shape.ops->input == form; });
 }
 
+/// Of our own products of many rows.
 std::uint64_t CudaMatmul::workspace_bytes(std::uint64_t rows) const {
   std::uint64_t most = 0;
-  for (const Shape& shape : shapes_) {
+  for (const auto& [shape, name] : expected_) {
+    if (shape.many_rows && pinned_.has_plan()) continue;
     most = std::max<std::uint64_t>(most, shape.ops->workspace_bytes(rows, shape.n, shape.k));
   }
   return most;
 }
 
 std::uint64_t CudaMatmul::scratch_bytes(const PassShape& shape) const {
-  std::uint64_t bytes = workspace_bytes(shape.rows);
+  std::uint64_t bytes = workspace_bytes(shape.rows) + pinned_.scratch_bytes(shape);
   if (has(InputForm::kFloat)) bytes += shape.rows * shape.row_floats * sizeof(float);
   if (has(InputForm::kQuantized)) bytes += QuantizedParts(shape.rows, shape.row_floats).bytes();
   return bytes;
 }
 
 void CudaMatmul::reserve(const PassShape& shape) {
+  pinned_.reserve(shape);
   workspace_.room(workspace_bytes(shape.rows));
   if (has(InputForm::kFloat)) checked_.room_for<float>(shape.rows * shape.row_floats);
   if (has(InputForm::kQuantized)) {
@@ -144,15 +158,24 @@ void CudaMatmul::multiply(const CudaProduct& product, const cuda::Activations& x
 void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std::uint32_t rows) {
   cuda::Activations as_floats{};
   cuda::Activations as_quants{};
+  const void* rounded = nullptr;
+  QType rounded_to{};
   for (const CudaProduct& product : products) {
-    const bool quantized = product.weight->ops->input == InputForm::kQuantized;
+    const CudaWeight& weight = *product.weight;
+    if (pinned_.takes(weight, rows)) {
+      if (rounded == nullptr || rounded_to != weight.type) rounded = pinned_.round(weight, x, rows);
+      rounded_to = weight.type;
+      pinned_.multiply(product, rounded, rows);
+      continue;
+    }
+    const bool quantized = weight.ops->input == InputForm::kQuantized;
     cuda::Activations& input = quantized ? as_quants : as_floats;
     if (input.m == 0) {
       input.m = rows;
       if (quantized) {
-        input.quantized = quantize(*product.weight, x, rows);
+        input.quantized = quantize(weight, x, rows);
       } else {
-        check_finite(*product.weight, x, rows);
+        check_finite(weight, x, rows);
         input.x = x;
       }
     }

@@ -1,33 +1,34 @@
 // Products of several weights with the same activations, which are checked or quantized once. One
-// row, or few, read the weights row after row; many make one product. The bits are the same.
+// row, or few, read the weights row after row; many make one product. The bits are the same. Where
+// products are pinned (profile cublas), more rows than one are CudaPinned's.
 #pragma once
 
 #include <span>
+#include <string>
 #include <vector>
 
 #include "backend/cuda/cuda_flag.h"
+#include "backend/cuda/cuda_pinned.h"
 #include "backend/cuda/cuda_scratch.h"
 #include "backend/cuda/cuda_weight.h"
 #include "detrun/backend.h"
 
 namespace detrun {
 
-struct CudaProduct {
-  const CudaWeight* weight;
-  float* y;  ///< (rows, weight->n)
-};
-
 class CudaMatmul {
  public:
   /// All outlive the object.
-  CudaMatmul(const CudaStream& stream, CudaFlag& flag, ScratchMoves& moves)
+  CudaMatmul(const CudaStream& stream, CudaFlag& flag, CudaPinned& pinned, ScratchMoves& moves)
       : stream_(stream),
         flag_(flag),
+        pinned_(pinned),
         checked_("activations", moves),
         quantized_("activations", moves),
         workspace_("a matrix product", moves) {}
   /// A weight that may come: what scratch_bytes and reserve count with.
   void expect(const CudaWeight& weight);
+  /// Of all that were expected: those that many rows are multiplied with.
+  std::vector<PinnedWeights> many_rows_weights() const;
   std::uint64_t scratch_bytes(const PassShape& shape) const;
   void reserve(const PassShape& shape);
   /// x (rows, k), k of all weights.
@@ -36,8 +37,14 @@ class CudaMatmul {
  private:
   struct Shape {
     const cuda::ProductOps* ops;
+    QType type;
     unsigned n, k;
+    bool many_rows;
     bool operator==(const Shape&) const = default;
+  };
+  struct Expected {
+    Shape shape;
+    std::string name;  ///< of the first weight
   };
   std::uint64_t workspace_bytes(std::uint64_t rows) const;
   bool has(kernels::InputForm form) const;
@@ -47,7 +54,8 @@ class CudaMatmul {
 
   const CudaStream& stream_;
   CudaFlag& flag_;
-  std::vector<Shape> shapes_;  ///< distinct ones
+  CudaPinned& pinned_;
+  std::vector<Expected> expected_;  ///< distinct shapes
   CudaScratch checked_, quantized_, workspace_;
 };
 

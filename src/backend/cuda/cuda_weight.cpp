@@ -64,6 +64,8 @@ std::unique_ptr<CudaWeight> load_cuda_weight(CudaTransfer& transfer, ThreadPool&
   auto weight = std::make_unique<CudaWeight>();
   weight->name = view.name;
   weight->ops = ops;
+  weight->type = view.type;
+  weight->many_rows = view.many_rows;
   weight->n = static_cast<unsigned>(view.n_rows);
   weight->k = static_cast<unsigned>(view.row_elems);
   const std::uint64_t n_bytes = ops->image_bytes(weight->n, weight->k);

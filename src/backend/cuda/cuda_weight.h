@@ -15,7 +15,9 @@ namespace detrun {
 struct CudaWeight final : Weight {
   std::string name;
   const cuda::ProductOps* ops = nullptr;
-  unsigned n = 0, k = 0;  ///< outputs, length of the dot products
+  QType type = QType::kF32;
+  unsigned n = 0, k = 0;   ///< outputs, length of the dot products
+  bool many_rows = false;  ///< see WeightView
   DeviceMemory image;
   cuda::DeviceMatrix matrix() const { return {image.data(), n, k}; }
 };

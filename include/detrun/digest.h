@@ -58,5 +58,8 @@ template <std::size_t N>
 std::string to_hex(const std::array<std::uint8_t, N>& digest) {
   return to_hex(std::as_bytes(std::span(digest)));
 }
+/// Fills `bytes` with what to_hex wrote; false, and nothing of worth in `bytes`, when `hex` is not
+/// two hexadecimal digits for each of them.
+bool from_hex(std::string_view hex, std::span<std::byte> bytes);
 
 }  // namespace detrun

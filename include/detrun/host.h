@@ -20,13 +20,20 @@ struct BuildInfo {
 };
 const BuildInfo& build_info();
 
-/// The arithmetic profile this build computes.
-inline constexpr const char* kNumericsProfile = "portable";
+/// The arithmetic profiles: the contract's own products everywhere, or cuBLASLt's for many rows.
+/// Everything else in both of them is this version of the contract.
+inline constexpr const char* kPortable = "portable";
+inline constexpr const char* kCublas = "cublas";
 inline constexpr int kNumericsVersion = 1;
 
+/// What a replay is bound to: {"numerics": {...}} for portable; with {"products": {...}}, a GPU's
+/// architecture and multiprocessors and the versions of CUDA and of `library`, for cublas.
+/// `library`: version of cuBLASLt, empty for portable.
+Json binding_of(const BackendInfo& backend, const std::string& profile, const std::string& library);
 /// The stack document of detrun(1) section "fingerprint": {"binding": {...}, "informational":
 /// {...}}, integers and strings only. Fast: build ids, no digests of whole files.
-Json collect_fingerprint(const BackendInfo& backend);
+Json collect_fingerprint(const BackendInfo& backend, const std::string& profile = kPortable,
+                         const std::string& library = {});
 
 /// {"path": "sha256", ...} of the program's file and of every shared object mapped into this
 /// process. Slow (reads them): for a side thread. A file that cannot be read is listed with its

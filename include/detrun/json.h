@@ -64,6 +64,8 @@ class Json {
   const JsonObject& as_object() const;
   const std::string& as_string() const;
   std::int64_t as_i64() const;
+  /// The number; nullopt for anything but an integer of 64 bits with a sign.
+  std::optional<std::int64_t> to_i64() const;
 
   /// indent < 0: one line, no spaces. Non-ASCII is written as it is; control characters, '"' and
   /// '\\' are escaped. Strings must be UTF-8 (use `bytes`): DETRUN_CHECK otherwise.

@@ -255,10 +255,11 @@ struct BenchOptions {
   std::string model_path;   ///< a model file, or empty with a shape
   std::string shape, type;  ///< of a synthetic model, made in memory; case is ignored
   EngineOptions engine;
-  std::uint32_t ctx = 0;          ///< 0: as many positions as the measurements need
-  std::uint32_t repeat = 5;       ///< measurements of each kind, interleaved
-  std::uint32_t n = 64;           ///< steps of decode, record and replay_step
-  std::vector<std::string> only;  ///< names of results; empty: all
+  std::uint32_t ctx = 0;              ///< 0: as many positions as the measurements need
+  std::uint32_t repeat = 5;           ///< measurements of each kind, interleaved
+  std::uint32_t n = 64;               ///< steps of decode, record and replay_step
+  std::string numerics = "portable";  ///< or "cublas", under which nothing is replayed in parallel
+  std::vector<std::string> only;      ///< names of results; empty: all but "ceilings"
 };
 /// Names of the results, in the order of the report.
 const std::vector<std::string>& bench_names();
@@ -282,6 +283,7 @@ struct BenchReport {
   std::string ceilings_loops, memory_work;  ///< as Ceilings names them
   std::vector<double> memory_bytes_per_s, fma_flops_per_s, int8_ops_per_s;
   std::string model_name, arch, quantization;
+  std::string numerics;  ///< profile
   bool synthetic = false;
   std::uint64_t file_bytes = 0, n_params = 0;
   std::uint64_t bytes_per_token = 0;  ///< weights and cache that one step of decode reads

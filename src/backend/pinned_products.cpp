@@ -12,6 +12,8 @@ namespace {
 
 }  // namespace
 
+std::string Backend::product_library() { throw_no_cublas(info()); }
+
 ProductPlan Backend::pin_products(std::uint32_t /*rows*/) { throw_no_cublas(info()); }
 
 void Backend::use_products(const ProductPlan* plan) {

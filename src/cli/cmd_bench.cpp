@@ -66,14 +66,17 @@ std::string load_line(const BenchReport& report) {
 }
 
 std::string head_text(const BenchReport& report) {
-  std::string out = model_line(report);
+  const bool has_model = report.file_bytes > 0;
+  std::string out = has_model ? model_line(report) : "";
   const bool on_device = !report.device.empty();
-  out += "engine    " +
-         (on_device ? report.backend + ", " + shown(report.device)
-                    : counted(report.threads, "thread")) +
-         ", context " + std::to_string(report.ctx) + ", chunk " + std::to_string(report.chunk) +
-         "\n";
-  out += load_line(report);
+  out += "engine    " + (on_device ? report.backend + ", " + shown(report.device)
+                                   : counted(report.threads, "thread"));
+  if (has_model) {
+    out += ", context " + std::to_string(report.ctx) + ", chunk " + std::to_string(report.chunk);
+    out += ", numerics " + report.numerics;
+  }
+  out += "\n";
+  if (has_model) out += load_line(report);
   out += "ceilings  " + report.memory_work + " " + giga(median(report.memory_bytes_per_s)) +
          " GB/s, fp32 FMA " + giga(median(report.fma_flops_per_s)) + " GFLOP/s, int8 " +
          giga(median(report.int8_ops_per_s)) + " GOP/s (" + report.ceilings_loops + " loops)\n";
@@ -124,9 +127,16 @@ std::string notes_text(const BenchReport& report) {
   return out;
 }
 
+std::string text_of(const BenchReport& report) {
+  std::string out = head_text(report);
+  if (report.file_bytes > 0) out += "\n" + results_table(report);
+  return out + notes_text(report);
+}
+
 ExitCode run_bench(const BenchArguments& arguments, Session& session) {
   BenchOptions options = arguments.options;
-  if (options.model_path.empty() && options.shape.empty() && options.type.empty()) {
+  const bool takes_model = arguments.only != "ceilings";
+  if (takes_model && options.model_path.empty() && options.shape.empty() && options.type.empty()) {
     options.model_path = environment("DETRUN_MODEL");
   }
   if (arguments.only) options.only = split_names(*arguments.only);
@@ -136,9 +146,7 @@ ExitCode run_bench(const BenchArguments& arguments, Session& session) {
     BenchObserver observer(session);
     report = bench(options, interrupt.flag(), observer);
   }
-  session.console.write(arguments.json ? bench_to_json(report).dump() + "\n"
-                                       : head_text(report) + "\n" + results_table(report) +
-                                             notes_text(report));
+  session.console.write(arguments.json ? bench_to_json(report).dump() + "\n" : text_of(report));
   return report.cancelled ? ExitCode::kCancelled : ExitCode::kOk;
 }
 
@@ -160,7 +168,7 @@ Runner build_bench(CLI::App& app) {
   add_text(app,
            {"--only", "LIST", kMeasured,
             "results to measure, separated by commas: decode, prefill, prefill_128, record, "
-            "replay_step, replay_parallel [all]"},
+            "replay_step, replay_parallel [all]; ceilings: those alone, without a model"},
            arguments->only);
   add_number(app, {"--repeat", "R", kMeasured, "measurements of each result [5]"}, 1, 10000,
              [&options](std::uint64_t n) { options.repeat = static_cast<std::uint32_t>(n); });
@@ -168,6 +176,8 @@ Runner build_bench(CLI::App& app) {
              1U << 20U, [&options](std::uint64_t n) { options.n = static_cast<std::uint32_t>(n); });
   add_number(app, {"--ctx", "N", kMeasured, "context in tokens [as many as are needed]"}, 1, kMax,
              [&options](std::uint64_t n) { options.ctx = static_cast<std::uint32_t>(n); });
+  add_text(app, {"--numerics", "PROFILE", kMeasured, "arithmetic profile [portable]"},
+           options.numerics);
   add_engine_options(app, options.engine);
   add_chunk_option(app, options.engine);
   add_json_switch(app, arguments->json);

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 
 #include "detrun/error.h"
@@ -38,6 +39,17 @@ std::string to_hex(std::span<const std::byte> bytes) {
     hex.push_back(kDigits[std::to_integer<unsigned>(b) & 15]);
   }
   return hex;
+}
+
+bool from_hex(std::string_view hex, std::span<std::byte> bytes) {
+  if (hex.size() != 2 * bytes.size()) return false;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    unsigned value = 0;
+    const char* first = hex.data() + 2 * i;
+    if (std::from_chars(first, first + 2, value, 16).ptr != first + 2) return false;
+    bytes[i] = static_cast<std::byte>(value);
+  }
+  return true;
 }
 
 }  // namespace detrun

@@ -146,12 +146,18 @@ const std::string& Json::as_string() const {
   return std::get<std::string>(value_);
 }
 std::int64_t Json::as_i64() const {
+  const std::optional<std::int64_t> value = to_i64();
+  DETRUN_CHECK(value.has_value());
+  return *value;
+}
+
+std::optional<std::int64_t> Json::to_i64() const {
   if (const auto* value = std::get_if<std::uint64_t>(&value_)) {
-    DETRUN_CHECK(*value <= static_cast<std::uint64_t>(INT64_MAX));
+    if (*value > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
     return static_cast<std::int64_t>(*value);
   }
-  DETRUN_CHECK(std::holds_alternative<std::int64_t>(value_));
-  return std::get<std::int64_t>(value_);
+  const auto* value = std::get_if<std::int64_t>(&value_);
+  return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 namespace {

@@ -107,13 +107,28 @@ std::string program_build_id() {
 
 }  // namespace
 
-Json collect_fingerprint(const BackendInfo& backend) {
+Json binding_of(const BackendInfo& backend, const std::string& profile,
+                const std::string& library) {
   Json numerics = Json::object();
-  numerics.set("profile", kNumericsProfile);
+  numerics.set("profile", profile);
   numerics.set("version", kNumericsVersion);
   Json binding = Json::object();
   binding.set("numerics", std::move(numerics));
+  if (profile == kPortable) return binding;
+  Json products = Json::object();
+  products.set("backend", backend.name);
+  products.set("architecture", backend.isa);
+  products.set("cublaslt", library);
+  if (backend.device) {
+    products.set("multiprocessors", std::int64_t{backend.device->n_multiprocessors});
+    products.set("cuda_runtime", backend.device->runtime);
+  }
+  binding.set("products", std::move(products));
+  return binding;
+}
 
+Json collect_fingerprint(const BackendInfo& backend, const std::string& profile,
+                         const std::string& library) {
   Json cpu = describe_cpu(read_small_file("/proc/cpuinfo"));
   cpu.set("allowed", status_line(read_small_file("/proc/self/status"), "Cpus_allowed_list"));
 
@@ -132,7 +147,7 @@ Json collect_fingerprint(const BackendInfo& backend) {
   informational.set("objects", describe_objects());
 
   Json stack = Json::object();
-  stack.set("binding", std::move(binding));
+  stack.set("binding", binding_of(backend, profile, library));
   stack.set("informational", std::move(informational));
   return stack;
 }

@@ -8,9 +8,13 @@
 #include "detrun/host.h"
 #include "detrun/log.h"
 #include "run/bench_work.h"
+#include "run/product_test.h"
+#include "run/profile.h"
 
 namespace detrun {
 namespace {
+
+constexpr const char* kCeilings = "ceilings";
 
 /// ASCII letters only: names of shapes and types.
 std::string lower_case(std::string text) {
@@ -28,9 +32,19 @@ void require_known(const std::string& what, const std::string& value,
   throw_usage(what + " '" + value + "' is unknown", "known are " + names);
 }
 
+/// Nothing but the ceilings is asked for, which takes no model.
+bool is_of_ceilings(const BenchOptions& options) {
+  return options.only == std::vector<std::string>{kCeilings};
+}
+
 BenchOptions checked(BenchOptions options) {
   options.shape = lower_case(options.shape);
   options.type = lower_case(options.type);
+  if (options.repeat == 0) throw_usage("at least one measurement is needed");
+  if (is_of_ceilings(options)) {
+    if (options.model_path.empty() && options.shape.empty()) return options;
+    throw_usage("the ceilings alone are measured without a model", "leave out -m and --shape");
+  }
   if (options.model_path.empty() && options.shape.empty()) {
     throw_usage("neither a model nor a shape is given",
                 "use -m MODEL.gguf, or --shape 1.1b --type q8_0");
@@ -45,8 +59,10 @@ BenchOptions checked(BenchOptions options) {
     require_known("shape", options.shape, synthetic_shapes());
     require_known("type of weights", options.type, synthetic_types());
   }
-  for (const std::string& name : options.only) require_known("result", name, bench_names());
-  if (options.repeat == 0) throw_usage("at least one measurement is needed");
+  for (const std::string& name : options.only) {
+    if (name != kCeilings) require_known("result", name, bench_names());
+  }
+  check_profile(options.numerics, options.engine);
   if (options.n < 2) throw_usage("at least 2 steps are needed");
   return options;
 }
@@ -68,6 +84,8 @@ class Bench {
       : options_(checked(std::move(options))), cancel_(cancel), observer_(observer) {}
 
   BenchReport run() {
+    report_.numerics = options_.numerics;
+    if (is_of_ceilings(options_)) return run_ceilings();
     BenchWork work(options_, cancel_, observer_, report_);
     work_ = &work;
     report_.machine = machine_of(work.backend_info());
@@ -98,6 +116,31 @@ class Bench {
            std::find(options_.only.begin(), options_.only.end(), name) != options_.only.end();
   }
 
+  /// The machine alone, no model.
+  BenchReport run_ceilings() {
+    const std::unique_ptr<Backend> backend = open_backend(options_.engine);
+    const BackendInfo& info = backend->info();
+    report_.machine = machine_of(info);
+    report_.threads = info.n_threads;
+    report_.backend = info.name;
+    if (info.device) report_.device = info.device->name;
+    set_ceilings(backend->make_ceilings());
+    for (std::uint32_t i = 0; i < options_.repeat && !cancel_; ++i) {
+      measure_peaks();
+      memory_rate();
+      if (i == 0) log_info(kLoadIsReady);
+      observer_.on_progress("measuring", i + 1, options_.repeat, "ceilings");
+    }
+    report_.cancelled = cancel_;
+    return std::move(report_);
+  }
+
+  void set_ceilings(std::unique_ptr<Ceilings> ceilings) {
+    ceilings_ = std::move(ceilings);
+    report_.ceilings_loops = ceilings_->loops();
+    report_.memory_work = ceilings_->memory_work();
+  }
+
   /// Runs everything once, unmeasured, and notes its products. Memory is read off before the
   /// ceilings take theirs.
   void prepare() {
@@ -112,9 +155,7 @@ class Bench {
     add_record();
     add_replays();
     report_.peak_rss_bytes = peak_rss_bytes();
-    ceilings_ = work_->make_ceilings();
-    report_.ceilings_loops = ceilings_->loops();
-    report_.memory_work = ceilings_->memory_work();
+    set_ceilings(work_->make_ceilings());
     for (Row& row : rows_) {
       if (row.result.ceiling.empty()) row.result.ceiling = report_.memory_work;
     }
@@ -197,7 +238,8 @@ class Bench {
 
   void add_replays() {
     const bool step = wanted("replay_step");
-    const bool parallel = wanted("replay_parallel");
+    // Under cublas a row's bits depend on how many are computed at once.
+    const bool parallel = wanted("replay_parallel") && options_.numerics == kPortable;
     if ((!step && !parallel) || cancel_) return;
     observer_.on_progress("recording the run to replay", 0, 1, "");
     const bool has_run = work_->make_recorded(parallel);

@@ -120,14 +120,19 @@ Json bench_to_json(const BenchReport& report) {
   Json json = Json::object();
   json.set("schema", "detrun.bench/1");
   json.set("machine", report.machine);
-  json.set("model", std::move(model));
+  if (report.file_bytes > 0) {
+    json.set("model", std::move(model));
+    json.set("numerics", report.numerics);
+  }
   json.set("backend", report.backend);
   if (!report.device.empty()) json.set("device", report.device);
   json.set("threads", std::uint64_t{report.threads});
-  json.set("ctx", std::uint64_t{report.ctx});
-  json.set("chunk", std::uint64_t{report.chunk});
+  if (report.file_bytes > 0) {
+    json.set("ctx", std::uint64_t{report.ctx});
+    json.set("chunk", std::uint64_t{report.chunk});
+  }
   json.set("ceilings", std::move(ceilings));
-  json.set("load", load_json(report));
+  if (report.file_bytes > 0) json.set("load", load_json(report));
   json.set("results", std::move(results));
   return json;
 }

@@ -35,7 +35,7 @@ class MatmulTrace {
   std::uint64_t macs_ = 0, weight_bytes_ = 0;
 };
 
-class TracingBackend final : public Backend {
+class TracingBackend : public Backend {
  public:
   explicit TracingBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
 
@@ -63,6 +63,10 @@ class TracingBackend final : public Backend {
   std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override {
     return inner_->new_kv_cache(shape);
   }
+  std::string product_library() override { return inner_->product_library(); }
+  ProductPlan pin_products(std::uint32_t rows) override { return inner_->pin_products(rows); }
+  void use_products(const ProductPlan* plan) override { inner_->use_products(plan); }
+  void test_products(std::uint32_t times) override { inner_->test_products(times); }
   std::unique_ptr<PassMemory> new_pass_memory() override { return inner_->new_pass_memory(); }
   /// While products are noted a pass runs operator by operator: a graph would show none.
   void run_pass(PassMemory* memory, const PassAt& at,

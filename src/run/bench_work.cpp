@@ -8,6 +8,7 @@
 #include "detrun/log.h"
 #include "run/ledger_sink.h"
 #include "run/memory_store.h"
+#include "run/profile.h"
 #include "run/prompt.h"
 #include "run/recording.h"
 #include "run/start_fields.h"
@@ -88,6 +89,7 @@ BenchWork::BenchWork(const BenchOptions& options, const std::atomic<bool>& cance
   // Weights are made on the host, with all of it where a device computes.
   const auto makers =
       info.device ? static_cast<std::uint32_t>(allowed_cpus().size()) : info.n_threads;
+  require_profile(*backend, options.numerics);
   backend_ = std::make_unique<TracingBackend>(std::move(backend));
   std::string path = options.model_path;
   if (!options.shape.empty()) {
@@ -120,6 +122,8 @@ void BenchWork::load(const std::string& path, const BenchOptions& options, Obser
   late_->host();
 
   const ModelSpec& spec = model_.model->spec();
+  plan_ = start_profile(*backend_, options.numerics,
+                        chunk_rows(options.engine.chunk, spec, report.ctx));
   context_ = open_context(*model_.model, *backend_, report.ctx, KvType::kF16, options.engine.chunk);
   logits_.resize(spec.n_vocab);
   report.chunk = context_->max_rows();
@@ -179,8 +183,10 @@ Timed BenchWork::record(bool with_ledger) {
   options.tokens = tokens(kBenchPromptTokens);
   options.n = options_.n;
   options.engine = options_.engine;
+  options.numerics = options_.numerics;
   const Prompt prompt = prepare_prompt(options, *model_.tokenizer);
-  FieldMap fields = start_fields(options, model_, backend_->info(), prompt, context_->n_ctx());
+  FieldMap fields =
+      start_fields(options, model_, backend_->info(), plan_, prompt, context_->n_ctx());
   std::unique_ptr<RunStore> store;
   if (with_ledger) {
     store = std::make_unique<LedgerSink>(*ledger_, ledger_->begin_run(fields));

@@ -84,6 +84,7 @@ class BenchWork {
   std::unique_ptr<TracingBackend> backend_;
   LoadedModel model_;
   std::unique_ptr<LateFacts> late_;
+  std::optional<ProductPlan> plan_;
   std::unique_ptr<Context> context_;
   std::vector<float> logits_;
   TemporaryFolder folder_;

@@ -1,12 +1,10 @@
 // See late_facts.h.
 #include "run/late_facts.h"
 
-#include <charconv>
 #include <chrono>
-#include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
-#include <tuple>
 
 #include "detrun/host.h"
 #include "run/start_thread.h"
@@ -16,16 +14,9 @@ namespace {
 
 /// The digest's 32 bytes, or nothing where there is a reason instead.
 std::optional<Blob> blob_of_hex(std::string_view hex) {
-  constexpr std::size_t kBytes = std::tuple_size_v<Sha256Digest>;
-  if (hex.size() != 2 * kBytes) return std::nullopt;
-  Blob blob;
-  for (std::size_t i = 0; i < hex.size(); i += 2) {
-    unsigned value = 0;
-    const char* end = hex.data() + i + 2;
-    if (std::from_chars(hex.data() + i, end, value, 16).ptr != end) return std::nullopt;
-    blob.bytes += static_cast<char>(value);
-  }
-  return blob;
+  Sha256Digest digest;
+  if (!from_hex(hex, std::as_writable_bytes(std::span(digest)))) return std::nullopt;
+  return to_blob(digest);
 }
 
 }  // namespace

@@ -1,12 +1,14 @@
 // The use case `record`: options in, a sealed run out. Prints nothing.
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "detrun/error.h"
 #include "detrun/run.h"
 #include "run/ledger_sink.h"
 #include "run/memory_store.h"
+#include "run/profile.h"
 #include "run/recording.h"
 #include "run/start_fields.h"
 #include "run/start_thread.h"
@@ -46,11 +48,13 @@ RecordReport record(const RecordOptions& options, const std::atomic<bool>& cance
   const Prompt prompt = prepare_prompt(options, *model.tokenizer);
   const std::uint32_t n_ctx = choose_context(options.ctx, spec);
   check_prompt_fits(prompt.tokens.size(), n_ctx, spec.n_ctx_train);
+  const std::optional<ProductPlan> plan = start_profile(
+      *engine.backend, options.numerics, chunk_rows(options.engine.chunk, spec, n_ctx));
   const std::unique_ptr<Context> context = open_context(
       *model.model, *engine.backend, n_ctx, *kv_type_by_name(options.kv), options.engine.chunk);
 
   const auto fields = [&] {
-    return start_fields(options, model, engine.backend->info(), prompt, n_ctx);
+    return start_fields(options, model, engine.backend->info(), plan, prompt, n_ctx);
   };
   std::unique_ptr<RunStore> store;
   if (Ledger* ledger = opening.get()) {

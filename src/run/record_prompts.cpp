@@ -9,6 +9,7 @@
 #include "run/ledger_sink.h"
 #include "run/line_claims.h"
 #include "run/memory_store.h"
+#include "run/profile.h"
 #include "run/prompts_file.h"
 #include "run/recording.h"
 #include "run/start_fields.h"
@@ -113,6 +114,7 @@ class PromptsRecorder {
       try {
         const RecordOptions options = parse_prompts_line(file_.text(lines[i]), defaults_);
         check_fits(prepare_prompt(options, *engine_->model.tokenizer), options);
+        require_profile(*engine_->backend, options.numerics);
         good.push_back(lines[i]);
       } catch (const Error& error) {
         if (error.kind() != ExitCode::kUsage) throw;
@@ -140,15 +142,17 @@ class PromptsRecorder {
     const std::uint32_t rows =
         chunk_rows(options.engine.chunk, engine_->model.model->spec(), n_ctx);
     const bool same = context_ && context_->n_ctx() == n_ctx && context_->max_rows() == rows &&
-                      context_kv_ == options.kv;
+                      context_kv_ == options.kv && context_numerics_ == options.numerics;
     if (same) {
       context_->reset();
       return *context_;
     }
     context_.reset();  // two at once may be more than memory holds
+    plan_ = start_profile(*engine_->backend, options.numerics, rows);
     context_ = open_context(*engine_->model.model, *engine_->backend, n_ctx,
                             *kv_type_by_name(options.kv), options.engine.chunk);
     context_kv_ = options.kv;
+    context_numerics_ = options.numerics;
     return *context_;
   }
 
@@ -189,8 +193,8 @@ class PromptsRecorder {
       give_up_on_line(line, error);
       return true;
     }
-    FieldMap fields =
-        start_fields(options, engine_->model, engine_->backend->info(), prompt, context->n_ctx());
+    FieldMap fields = start_fields(options, engine_->model, engine_->backend->info(), plan_, prompt,
+                                   context->n_ctx());
     fields.emplace(field::prompts_sha256, to_blob(file_.sha256));
     fields.emplace(field::prompts_line, static_cast<std::int64_t>(line.number));
     LateFields late(*engine_->late);
@@ -259,7 +263,8 @@ class PromptsRecorder {
   std::unique_ptr<RecordEngine> engine_;
   std::map<std::uint32_t, std::uint32_t> lengths_;  ///< asked for, chosen
   std::unique_ptr<Context> context_;
-  std::string context_kv_;
+  std::string context_kv_, context_numerics_;
+  std::optional<ProductPlan> plan_;  ///< of the context, under profile cublas
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "detrun/host.h"
 #include "detrun/log.h"
 #include "detrun/text.h"
+#include "run/profile.h"
 #include "run/start_fields.h"
 
 namespace detrun {
@@ -50,18 +51,12 @@ void check_record_options(const RecordOptions& options) {
   if (!kv_type_by_name(options.kv)) {
     throw_usage("unknown type of the KV cache '" + options.kv + "'", "known are f16 and f32");
   }
-  if (options.numerics == "cublas") {
-    throw_usage("numerics cublas is not supported yet", "use --numerics portable");
-  }
-  if (options.numerics != kNumericsProfile) {
-    throw_usage("unknown numerics profile '" + options.numerics + "'",
-                "known are portable and cublas");
-  }
   if (options.n > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
     throw_usage("-n " + std::to_string(*options.n) + " is too large",
                 "leave -n out to generate until the context is full");
   }
   check_engine_options(options.engine);
+  check_profile(options.numerics, options.engine);
   check_tags(options);
 }
 
@@ -72,6 +67,7 @@ RecordEngine::RecordEngine(const RecordOptions& options, Observer& observer,
     model.file = ModelFile::open(options.model_path);
     late = std::make_unique<LateFacts>(*model.file);
     backend = open_backend(options.engine);
+    require_profile(*backend, options.numerics);
   } catch (const Error&) {
     before_weights();
     throw;

@@ -14,6 +14,7 @@
 #include "detrun/host.h"
 #include "detrun/text.h"
 #include "run/prompt.h"
+#include "run/recorded_profile.h"
 #include "run/start_fields.h"
 
 namespace detrun {
@@ -26,6 +27,7 @@ struct Recorded {
   std::optional<std::uint64_t> n;
   std::uint32_t ctx = 0;
   KvType kv = KvType::kF16;
+  RecordedProfile profile;
   std::optional<Sha256Digest> model_sha256;
   bool finished = false;  ///< its end is to be reproduced too
 };
@@ -92,7 +94,8 @@ class OneReplay {
         scope_.models.find(scope_.options.model_path.empty() ? *path : scope_.options.model_path,
                            recorded_.model_sha256);
     if (found.model == nullptr) return refuse(found.why);
-    if (check_model(*found.model) && check_prompt(*found.model)) replay_steps(*found.model);
+    if (check_model(*found.model) && check_prompt(*found.model) && start_profile())
+      replay_steps(*found.model);
     return result_;
   }
 
@@ -143,14 +146,11 @@ class OneReplay {
   /// What this build must know to compute the same bits. Values of a forged ledger may be anything.
   bool read_parameters() {
     const FieldMap& fields = recorded_.run.fields;
-    const std::string profile = field_text(fields, field::numerics_profile).value_or("unknown");
-    const std::int64_t version = field_i64(fields, field::numerics_version).value_or(0);
-    if (profile != kNumericsProfile || version != kNumericsVersion) {
-      return unknown("recorded under the arithmetic contract " + quoted(profile) + " version " +
-                     std::to_string(version) + ", this build computes " + kNumericsProfile +
-                     " version " + std::to_string(kNumericsVersion) +
-                     "; use a build that knows it");
-    }
+    std::string why;
+    const std::optional<RecordedProfile> profile = read_profile(fields, why);
+    if (!profile) return unknown(why);
+    recorded_.profile = *profile;
+    if (profile->plan && !choose_mode()) return false;
     const std::string temp = field_text(fields, field::params_temp).value_or("absent");
     if (temp != "0") return unknown("params.temp is " + quoted(temp) + ", this build knows only 0");
     const std::string kv = field_text(fields, field::params_kv).value_or("absent");
@@ -177,6 +177,26 @@ class OneReplay {
       return false;
     }
     return read_model_digest();
+  }
+
+  /// Under cublas the bits of a row depend on how many are computed at once.
+  bool choose_mode() {
+    if (scope_.options.mode == "parallel") {
+      return unknown(
+          "recorded under the profile cublas, whose rows cannot be replayed in parallel; use "
+          "--mode "
+          "step or auto");
+    }
+    result_.mode = "step";
+    return true;
+  }
+
+  bool start_profile() {
+    const ProfileStart start =
+        start_profile_of(recorded_.profile, scope_.backend, scope_.options.force);
+    if (!start.ready) return unknown(start.why);
+    append_sentence(result_.reason, start.why);
+    return true;
   }
 
   bool read_model_digest() {
@@ -290,7 +310,8 @@ class OneReplay {
   StopReason make_steps(const LoadedModel& model, StepSink& sink) {
     const std::vector<StepRecord>& recorded = recorded_.run.steps;
     const std::unique_ptr<Context> context = open_context(
-        *model.model, scope_.backend, context_length(), recorded_.kv, scope_.options.engine.chunk);
+        *model.model, scope_.backend, context_length(), recorded_.kv,
+        recorded_.profile.plan ? recorded_.profile.plan->rows : scope_.options.engine.chunk);
     const GenerateRequest request{
         recorded_.prompt_tokens,
         recorded_.finished ? recorded_.n : std::optional<std::uint64_t>(recorded.size())};
@@ -386,7 +407,7 @@ class OneReplay {
 
 }  // namespace
 
-/// Every profile that this build can compute has rows that do not depend on each other.
+/// Of the profile portable, whose rows do not depend on how many are computed at once.
 std::string replay_mode(const ReplayOptions& options) {
   return options.mode == "step" ? "step" : "parallel";
 }

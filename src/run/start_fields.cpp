@@ -10,6 +10,8 @@
 #include "detrun/host.h"
 #include "detrun/json.h"
 #include "detrun/text.h"
+#include "run/product_plan.h"
+#include "run/profile.h"
 
 namespace detrun {
 namespace {
@@ -85,19 +87,22 @@ FieldMap model_fields(const LoadedModel& model) {
 }
 
 FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
-                      const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx) {
+                      const BackendInfo& backend, const std::optional<ProductPlan>& plan,
+                      const Prompt& prompt, std::uint32_t n_ctx) {
   FieldMap fields = model_fields(model);
   fields.emplace(field::model_path, Blob{absolute_path(options.model_path)});
   fields.emplace(field::started_at, utc_timestamp(unix_time_ms()));
   fields.emplace(field::operator_name, operator_name());
-  fields.emplace(field::numerics_profile, kNumericsProfile);
+  fields.emplace(field::numerics_profile, options.numerics);
   fields.emplace(field::numerics_version, std::int64_t{kNumericsVersion});
   add_params(fields, options, model.model->spec(), backend, prompt, n_ctx);
+  if (plan) fields.emplace(field::params_products, plan_to_json(*plan));
   fields.emplace(field::prompt_source, options.tokens ? "tokens" : options.prompt_source);
   if (!options.tokens) fields.emplace(field::prompt, Blob{options.prompt});
   fields.emplace(field::prompt_tokens, tokens_to_blob(prompt.tokens));
   fields.emplace(field::tool_version, build_info().version);
-  const std::string stack = collect_fingerprint(backend).canonical();
+  const std::string stack =
+      collect_fingerprint(backend, options.numerics, library_of(plan)).canonical();
   fields.emplace(field::stack_digest, to_blob(sha256(stack)));
   fields.emplace(field::stack_document, stack);
   for (const auto& [key, value] : options.tags) fields.emplace("tag." + key, value);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,9 @@ std::string provenance_of(const ModelFile& file);
 /// tokenizer and chat template, provenance. Neither path nor digest of the file.
 FieldMap model_fields(const LoadedModel& model);
 
-/// Every start field of the list that applies.
+/// Every start field of the list that applies. `plan`: the pinned products of profile cublas.
 FieldMap start_fields(const RecordOptions& options, const LoadedModel& model,
-                      const BackendInfo& backend, const Prompt& prompt, std::uint32_t n_ctx);
+                      const BackendInfo& backend, const std::optional<ProductPlan>& plan,
+                      const Prompt& prompt, std::uint32_t n_ctx);
 
 }  // namespace detrun

@@ -18,7 +18,7 @@ VersionReport version_report() {
   if (const std::string name = cuda_backend_name(); !name.empty()) report.cuda_backend = name;
   report.cuda_usable = cuda.usable;
   report.cuda_device = cuda.text;
-  report.numerics_profile = kNumericsProfile;
+  report.numerics_profile = kPortable;
   report.numerics_version = kNumericsVersion;
   report.ledger_schema = kLedgerSchemaVersion;
   report.seal_version = kSealVersion;

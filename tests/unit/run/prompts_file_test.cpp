@@ -118,7 +118,7 @@ TEST_CASE("what is wrong with a line is said") {
       {"'n' is not a whole number", R"({"prompt": "x", "n": 4294967296})"},
       {"'ctx' is not a whole number", R"({"prompt": "x", "ctx": 0})"},
       {"'kv': unknown value 'f64'", R"({"prompt": "x", "kv": "f64"})"},
-      {"cublas is not supported", R"({"prompt": "x", "numerics": "cublas"})"},
+      {"'numerics': unknown value 'fast'", R"({"prompt": "x", "numerics": "fast"})"},
       {"'tags' is not an object", R"({"prompt": "x", "tags": ["a=b"]})"},
       {"value of 'a' is no string", R"({"prompt": "x", "tags": {"a": 1}})"},
       {"expected KEY=VALUE", R"({"prompt": "x", "tag": "a"})"},

@@ -1,0 +1,124 @@
+// See recorded_profile.h.
+#include "run/recorded_profile.h"
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "detrun/error.h"
+#include "detrun/host.h"
+#include "detrun/json.h"
+#include "detrun/text.h"
+#include "run/product_plan.h"
+#include "run/profile.h"
+
+namespace detrun {
+namespace {
+
+std::string quoted(const std::string& text) { return "'" + escape_for_terminal(text) + "'"; }
+
+/// "products.architecture" to its value, of every leaf.
+void add_leaves(const Json& json, const std::string& name,
+                std::map<std::string, std::string>& leaves) {
+  if (!json.is_object()) {
+    leaves.emplace(name, json.is_string() ? json.as_string() : json.dump());
+    return;
+  }
+  for (const auto& [key, value] : json.as_object()) {
+    add_leaves(value, name.empty() ? key : name + "." + key, leaves);
+  }
+}
+
+std::map<std::string, std::string> leaves_of(const Json& binding) {
+  std::map<std::string, std::string> leaves;
+  add_leaves(binding, "", leaves);
+  return leaves;
+}
+
+/// "products.architecture recorded 'sm_90', here 'sm_80', ...": every field that differs.
+std::string differences(const Json& recorded, const Json& here) {
+  std::map<std::string, std::pair<std::string, std::string>> fields;
+  for (const auto& [name, value] : leaves_of(recorded)) fields[name].first = quoted(value);
+  for (const auto& [name, value] : leaves_of(here)) fields[name].second = quoted(value);
+  std::string text;
+  for (const auto& [name, values] : fields) {
+    if (values.first == values.second) continue;
+    text += (text.empty() ? "" : ", ") + escape_for_terminal(name) + " recorded " +
+            (values.first.empty() ? "nothing" : values.first) + ", here " +
+            (values.second.empty() ? "nothing" : values.second);
+  }
+  return text;
+}
+
+/// The member "binding" of the stack document; nullopt when there is none.
+std::optional<std::string> binding_in(const std::string& document) {
+  try {
+    const Json stack = Json::parse(document, "stack.document");
+    const Json* binding = stack.is_object() ? stack.find("binding") : nullptr;
+    if (binding != nullptr && binding->is_object()) return binding->dump();
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<RecordedProfile> read_profile(const FieldMap& fields, std::string& why) {
+  RecordedProfile profile;
+  profile.name = field_text(fields, field::numerics_profile).value_or("unknown");
+  const std::int64_t version = field_i64(fields, field::numerics_version).value_or(0);
+  const bool known = profile.name == kPortable || profile.name == kCublas;
+  if (!known || version != kNumericsVersion) {
+    why = "recorded under the arithmetic contract " + quoted(profile.name) + " version " +
+          std::to_string(version) + ", this build computes portable and cublas version " +
+          std::to_string(kNumericsVersion) + "; use a build that knows it";
+    return std::nullopt;
+  }
+  if (profile.name == kPortable) return profile;
+  const auto plan = field_text(fields, field::params_products);
+  if (!plan) {
+    why = "recorded under the profile cublas, but the ledger does not hold params.products";
+    return std::nullopt;
+  }
+  profile.plan = plan_from_json(*plan, why);
+  if (!profile.plan) return std::nullopt;
+  const auto document = field_text(fields, field::stack_document);
+  const auto binding = document ? binding_in(*document) : std::nullopt;
+  if (!binding) {
+    why =
+        "recorded under the profile cublas, but the ledger does not hold the stack it is bound to";
+    return std::nullopt;
+  }
+  profile.binding = *binding;
+  return profile;
+}
+
+ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend, bool force) {
+  if (!recorded.plan) {
+    backend.use_products(nullptr);
+    return {true, {}};
+  }
+  const std::string library = backend.product_library();
+  const std::string different = differences(Json::parse(recorded.binding, "stack.document"),
+                                            binding_of(backend.info(), recorded.name, library));
+  if (!different.empty() && !force) {
+    return {false, "the stack differs: " + different +
+                       "; replay on the recorded stack, or try it with --force"};
+  }
+  std::string why = different.empty() ? "" : "forced past a differing stack (" + different + ")";
+  if (library == recorded.plan->library) {
+    try {
+      start_recorded_profile(backend, *recorded.plan);
+    } catch (const Error& error) {
+      if (error.kind() != ExitCode::kInconclusive) throw;
+      return {false, error.with_hint()};
+    }
+  } else {
+    start_profile(backend, recorded.name, recorded.plan->rows);
+    why += ", with the algorithms that cuBLASLt chooses here";
+  }
+  return {true, why};
+}
+
+}  // namespace detrun

@@ -1,0 +1,160 @@
+// The profile of a recorded run: what a ledger may say about it, and when it holds on another
+// stack.
+#include "run/recorded_profile.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "detrun/host.h"
+#include "run/product_plan.h"
+#include "run/product_test.h"
+#include "tests/unit/run/pinning_backend.h"
+#include "tests/unit/run/scene.h"
+
+namespace detrun {
+namespace {
+
+using Calls = std::vector<std::string>;
+
+/// A run under cublas, its recorder, and a memory in which its plan counts as tested.
+struct Fixture {
+  test::TempFolder folder;
+  test::PinningBackend backend;
+  ProductPlan plan = backend.pin_products(512);
+  FieldMap fields;
+  std::string home = std::getenv("XDG_CACHE_HOME") == nullptr ? "" : std::getenv("XDG_CACHE_HOME");
+
+  Fixture() {
+    fields.emplace(field::numerics_profile, std::string(kCublas));
+    fields.emplace(field::numerics_version, std::int64_t{kNumericsVersion});
+    fields.emplace(field::params_products, plan_to_json(plan));
+    fields.emplace(field::stack_document,
+                   collect_fingerprint(backend.info(), kCublas, plan.library).canonical());
+    setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+    remember();
+  }
+  ~Fixture() {
+    home.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", home.c_str(), 1);
+  }
+
+  /// The plan of this backend was tested before: the load of a test program would be itself.
+  void remember() {
+    require_tested_products(backend, plan, products_cache_folder(),
+                            {"/bin/sh", "-c", "echo measured the ceilings >&2; exec sleep 600"});
+    backend.calls.clear();
+  }
+  RecordedProfile recorded() {
+    std::string why;
+    const auto profile = read_profile(fields, why);
+    REQUIRE_MESSAGE(profile, why);
+    return *profile;
+  }
+  std::string why_not() {
+    std::string why;
+    CHECK_FALSE(read_profile(fields, why));
+    return why;
+  }
+  ProfileStart start(bool force = false) { return start_profile_of(recorded(), backend, force); }
+};
+
+TEST_CASE_FIXTURE(Fixture, "a run of the profile portable needs nothing of a stack") {
+  fields = {{std::string(field::numerics_profile), std::string(kPortable)},
+            {std::string(field::numerics_version), std::int64_t{kNumericsVersion}}};
+  CHECK_FALSE(recorded().plan);
+  CHECK(start().ready);
+  CHECK(backend.calls == Calls{"own"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "on the same stack the recorded algorithms are used") {
+  CHECK(recorded().plan == plan);
+  const ProfileStart same = start();
+  CHECK(same.ready);
+  CHECK(same.why.empty());
+  CHECK(backend.calls == Calls{"use 512"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "every binding field that differs is named") {
+  backend.changeable_info().isa = "sm_80";
+  backend.changeable_info().device->n_multiprocessors = 108;
+  backend.changeable_info().device->runtime = "12.9";
+  backend.library = "12.9.1";
+  const ProfileStart other = start();
+  CHECK_FALSE(other.ready);
+  CHECK(other.why ==
+        "the stack differs: products.architecture recorded 'sm_90', here 'sm_80', "
+        "products.cublaslt recorded '13.1.0', here '12.9.1', products.cuda_runtime recorded "
+        "'13.0', here '12.9', products.multiprocessors recorded '132', here '108'; replay on the "
+        "recorded stack, or try it with --force");
+  CHECK(backend.calls.empty());
+}
+
+TEST_CASE_FIXTURE(Fixture, "the name of the GPU and its driver do not bind") {
+  backend.changeable_info().device->name = "another GPU";
+  backend.changeable_info().device->driver = "13.2";
+  remember();
+  CHECK(start().ready);
+}
+
+TEST_CASE_FIXTURE(Fixture, "force tries the recorded algorithms on another GPU, and says so") {
+  backend.changeable_info().device->n_multiprocessors = 108;
+  remember();
+  const ProfileStart forced = start(/*force=*/true);
+  CHECK(forced.ready);
+  CHECK(forced.why ==
+        "forced past a differing stack (products.multiprocessors recorded '132', here '108')");
+  CHECK(backend.calls == Calls{"use 512"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "force with another cuBLASLt means other algorithms") {
+  backend.library = "13.2.0";
+  plan = backend.pin_products(512);
+  remember();
+  const ProfileStart forced = start(/*force=*/true);
+  CHECK(forced.ready);
+  CHECK(forced.why.find("with the algorithms that cuBLASLt chooses here") != std::string::npos);
+  CHECK(backend.calls == Calls{"pin 512"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "an algorithm that cuBLASLt refuses decides nothing") {
+  backend.refusal = "the algorithm of F16 64 x 32 is refused";
+  for (const bool force : {false, true}) {
+    const ProfileStart refused = start(force);
+    CHECK_FALSE(refused.ready);
+    CHECK(refused.why.find("is refused") != std::string::npos);
+  }
+}
+
+TEST_CASE_FIXTURE(Fixture, "whatever a ledger lacks or invents is said, never used") {
+  const FieldMap good = fields;
+  fields[std::string(field::numerics_version)] = std::int64_t{2};
+  CHECK(why_not().find("'cublas' version 2") != std::string::npos);
+  fields = good;
+  fields[std::string(field::numerics_profile)] = std::string("fast");
+  CHECK(why_not().find("'fast' version 1") != std::string::npos);
+  fields = good;
+  fields.erase(std::string(field::params_products));
+  CHECK(why_not().find("does not hold params.products") != std::string::npos);
+  fields = good;
+  fields[std::string(field::params_products)] = std::string("{}");
+  CHECK(why_not() == "params.products: 'library' is missing");
+  for (const std::string document : {"", "[]", "{\"binding\":1}", "{}"}) {
+    fields = good;
+    fields[std::string(field::stack_document)] = document;
+    CHECK(why_not().find("the stack it is bound to") != std::string::npos);
+  }
+  fields.erase(std::string(field::stack_document));
+  CHECK(why_not().find("the stack it is bound to") != std::string::npos);
+}
+
+TEST_CASE_FIXTURE(Fixture, "a binding of another shape is a difference") {
+  fields[std::string(field::stack_document)] = std::string(R"({"binding":{"a":{"b":[1]}}})");
+  const ProfileStart other = start();
+  CHECK_FALSE(other.ready);
+  CHECK(other.why.find("a.b recorded '[1]', here nothing") != std::string::npos);
+  CHECK(other.why.find("products.architecture recorded nothing, here 'sm_90'") !=
+        std::string::npos);
+}
+
+}  // namespace
+}  // namespace detrun

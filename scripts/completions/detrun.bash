@@ -77,6 +77,7 @@ _detrun() {
     "bench --repeat") return ;;
     "bench -n"|"bench --n") return ;;
     "bench --ctx") return ;;
+    "bench --numerics") return ;;
     "bench --threads") return ;;
     "bench --backend") COMPREPLY=($(compgen -W "auto cpu cuda" -- "$cur")); return ;;
     "bench --device") return ;;
@@ -101,7 +102,7 @@ _detrun() {
     list) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help" ;;
     show) words="--ledger --json -v --verbose -q --quiet --log-file --color -h --help latest" ;;
     stress) words="-m --model -p --prompt -f --file --tokens --runs -n --n --ctx --kv --seed --expect --threads --chunk --isa --state --mode --json -v --verbose -q --quiet --log-file --color -h --help" ;;
-    bench) words="-m --model --shape --type --only --repeat -n --n --ctx --threads --backend --device --no-graph --chunk --json -v --verbose -q --quiet --log-file --color -h --help" ;;
+    bench) words="-m --model --shape --type --only --repeat -n --n --ctx --numerics --threads --backend --device --no-graph --chunk --json -v --verbose -q --quiet --log-file --color -h --help" ;;
     fingerprint) words="--threads --backend --device --no-graph --pretty -v --verbose -q --quiet --log-file --color -h --help" ;;
     tokenize) words="-m --model -p --prompt -f --file --bos --special -v --verbose -q --quiet --log-file --color -h --help" ;;
     help) words="record replay verify list show stress bench fingerprint tokenize" ;;

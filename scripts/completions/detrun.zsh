@@ -180,11 +180,12 @@ _detrun() {
             '(-m --model)--model[the model file, GGUF \[$DETRUN_MODEL\]]:MODEL:_files' \
             '(--shape)--shape[instead of a file\: weights made up, 135m, 1.1b or 8b]:SHAPE: ' \
             '(--type)--type[with --shape\: f16, q8_0, q4_k_m and others]:TYPE: ' \
-            '(--only)--only[results to measure, separated by commas\: decode, prefill, prefill_128, record, replay_step, replay_parallel \[all\]]:LIST: ' \
+            '(--only)--only[results to measure, separated by commas\: decode, prefill, prefill_128, record, replay_step, replay_parallel \[all\]; ceilings\: those alone, without a model]:LIST: ' \
             '(--repeat)--repeat[measurements of each result \[5\]]:R: ' \
             '(-n --n)-n[steps of decode, record and replay_step \[64\]]:N: ' \
             '(-n --n)--n[steps of decode, record and replay_step \[64\]]:N: ' \
             '(--ctx)--ctx[context in tokens \[as many as are needed\]]:N: ' \
+            '(--numerics)--numerics[arithmetic profile \[portable\]]:PROFILE: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
             '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
             '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \

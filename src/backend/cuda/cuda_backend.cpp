@@ -74,6 +74,7 @@ class CudaBackend final : public Backend {
                              std::uint64_t row_elems) const override;
   std::uint64_t scratch_bytes(const PassShape& shape) const override;
   void reserve(const PassShape& shape) override;
+  std::string product_library() override;
   ProductPlan pin_products(std::uint32_t rows) override;
   void use_products(const ProductPlan* plan) override;
   void test_products(std::uint32_t times) override;
@@ -149,6 +150,11 @@ void CudaBackend::reserve(const PassShape& shape) {
   positions_.reserve(shape.rows);
   matmul_.reserve(shape);
   attention_.reserve(shape);
+}
+
+std::string CudaBackend::product_library() {
+  use_device();
+  return pinned_.library_version();
 }
 
 ProductPlan CudaBackend::pin_products(std::uint32_t rows) {

@@ -43,7 +43,8 @@ class CudaPinned {
         padded_("the padding of products", moves),
         workspace_("the workspace of cuBLASLt", moves) {}
 
-  /// See Backend::pin_products, use_products, test_products.
+  /// See Backend::product_library, pin_products, use_products, test_products.
+  std::string library_version();
   const ProductPlan& pin(std::span<const PinnedWeights> weights, std::uint32_t rows);
   void use(const ProductPlan& plan);
   void stop() { plan_.reset(); }

@@ -183,9 +183,13 @@ class Tidy:
     def check_include(self, path, number, room, quoted, name):
         for pattern, home in HOMES:
             if re.match(pattern, name) and not quoted and home != room:
-                cuda = home == "backend" and room == "kernels" and "/cuda/" in path
+                cuda = (home == "backend" and room == "kernels" and "/cuda/" in path
+                        and not name.startswith("cublas"))
                 if not cuda and room != "tests":
                     self.say(path, number, f"<{name}> is at home in {home}, not in {room}")
+            if name.startswith("cublas") and not quoted and path.startswith("src/backend/"):
+                if not path.startswith("src/backend/cuda/cublas_lt"):
+                    self.say(path, number, f"<{name}> is at home in src/backend/cuda/cublas_lt*")
             if re.match(pattern, name) and not quoted and path.startswith("include/"):
                 self.say(path, number, f"<{name}> may not appear in a front door")
         if room == "tests":
@@ -259,6 +263,8 @@ def self_test():
         ("src/model/a.h", good + '#include "detrun/ledger.h"\n', "model may not include ledger"),
         ("src/model/a.h", good + '#include "ledger/schema.h"\n', "inside of ledger"),
         ("src/model/a.h", good + "#include <sqlite3.h>\n", "at home in ledger"),
+        ("src/backend/cuda/cuda_a.h", good + "#include <cublasLt.h>\n", "backend/cuda/cublas_lt"),
+        ("kernels/cuda/a.h", good + "#include <cublasLt.h>\n", "at home in backend"),
         ("include/detrun/log.h", good + "#include <spdlog/spdlog.h>\n", "front door"),
         ("kernels/a.h", good + "#include <vector>\n", "pointers and PODs"),
         ("src/engine/a.h", good + '#include "kernels/math.h"\n', "engine may not include kernels"),

@@ -2,6 +2,7 @@
 // 32 lanes.
 #include "kernels/cuda/emulated_runtime/cublas_lt_algorithm.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -64,19 +65,35 @@ LtAlgorithm make_algorithm(const CublasLtCall& shape, std::uint32_t version, std
           {}};
 }
 
-/// The sums of each part from its end, then the parts in their order.
-float dot(const CublasLtCall& call, std::uint32_t parts, const std::byte* a, const std::byte* b) {
-  float sum = 0;
+/// (n, k) of B as floats (k, n), so that a step of the sums of all n goes over memory in a row.
+std::vector<float> turned(const CublasLtCall& call) {
+  const auto* b = static_cast<const std::byte*>(call.b);
+  std::vector<float> out(call.k * call.n);
+  for (std::uint64_t j = 0; j < call.n; ++j) {
+    for (std::uint64_t p = 0; p < call.k; ++p) {
+      out[p * call.n + j] = element(b, call.b_type, j * call.k + p);
+    }
+  }
+  return out;
+}
+
+/// d (n): the sums of each part from its end, then the parts in their order; two roundings a step.
+void dots(const CublasLtCall& call, std::uint32_t parts, std::uint64_t output, const float* b,
+          std::vector<float>& of_part, std::vector<float>& d) {
+  const auto* a = static_cast<const std::byte*>(call.a);
+  std::fill(d.begin(), d.end(), 0.0F);
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint64_t first = call.k * part / parts;
-    float of_part = 0;
-    for (std::uint64_t i = call.k * (part + 1) / parts; i > first; --i) {
-      of_part =
-          kernels::f32_fma(element(a, call.a_type, i - 1), element(b, call.b_type, i - 1), of_part);
+    std::fill(of_part.begin(), of_part.end(), 0.0F);
+    for (std::uint64_t p = call.k * (part + 1) / parts; p > first; --p) {
+      const float of_a = element(a, call.a_type, output * call.k + p - 1);
+      const float* of_b = b + (p - 1) * call.n;
+      for (std::uint64_t j = 0; j < call.n; ++j) {
+        of_part[j] = kernels::f32_add(of_part[j], kernels::f32_mul(of_a, of_b[j]));
+      }
     }
-    sum = kernels::f32_add(sum, of_part);
+    for (std::uint64_t j = 0; j < call.n; ++j) d[j] = kernels::f32_add(d[j], of_part[j]);
   }
-  return sum;
 }
 
 }  // namespace
@@ -144,14 +161,13 @@ std::vector<LtAlgorithm> algorithms_for(const CublasLtCall& shape, bool unwanted
 }
 
 cudaError_t multiply(const CublasLtCall& call, std::uint32_t parts, bool flip) {
-  const auto* a = static_cast<const std::byte*>(call.a);
-  const auto* b = static_cast<const std::byte*>(call.b);
   auto* d = static_cast<float*>(const_cast<void*>(call.d));
-  for (std::uint64_t j = 0; j < call.n; ++j) {
-    for (std::uint64_t i = 0; i < call.m; ++i) {
-      d[j * call.m + i] = dot(call, parts, a + i * call.k * element_bytes(call.a_type),
-                              b + j * call.k * element_bytes(call.b_type));
-    }
+  const std::vector<float> b = turned(call);
+  std::vector<float> of_part(call.n);
+  std::vector<float> column(call.n);
+  for (std::uint64_t i = 0; i < call.m; ++i) {
+    dots(call, parts, i, b.data(), of_part, column);
+    for (std::uint64_t j = 0; j < call.n; ++j) d[j * call.m + i] = column[j];
   }
   if (flip) d[0] = kernels::f32_from_bits(kernels::f32_bits(d[0]) ^ 1U);
   return cudaSuccess;

@@ -28,8 +28,9 @@ float expected_element(const Matrix& w, std::uint32_t output, std::span<const fl
     const std::uint32_t first = w.k * part / parts;
     float of_part = 0;
     for (std::uint32_t i = w.k * (part + 1) / parts; i > first; --i) {
-      of_part = kernels::f32_fma(w.values[std::size_t{output} * w.k + i - 1],
-                                 rounded(w.type, x[i - 1]), of_part);
+      const float product =
+          kernels::f32_mul(w.values[std::size_t{output} * w.k + i - 1], rounded(w.type, x[i - 1]));
+      of_part = kernels::f32_add(of_part, product);
     }
     sum = kernels::f32_add(sum, of_part);
   }

@@ -99,7 +99,13 @@ ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend,
     backend.use_products(nullptr);
     return {true, {}};
   }
-  const std::string library = backend.product_library();
+  std::string library;
+  try {
+    library = backend.product_library();
+  } catch (const Error& error) {
+    if (error.kind() != ExitCode::kUsage) throw;
+    return {false, std::string(error.what()) + "; replay the run on the stack that recorded it"};
+  }
   const std::string different = differences(Json::parse(recorded.binding, "stack.document"),
                                             binding_of(backend.info(), recorded.name, library));
   if (!different.empty() && !force) {

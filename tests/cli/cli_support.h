@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "detrun/json.h"
@@ -40,6 +42,21 @@ inline std::string record_into(const std::string& ledger,
   INFO(result.err);
   REQUIRE(result.code == 0);
   return result.out;
+}
+
+/// A bundled model with weights of this type.
+inline std::string fixture_model(const std::string& type) {
+  return DETRUN_SOURCE_DIR "/fixtures/models/detrun-decisions-" + type + ".gguf";
+}
+
+/// The program with the emulated GPU.
+inline CliResult run_emulated(std::vector<std::string> words,
+                              std::map<std::string, std::string> env = {}) {
+  CliRun run;
+  run.program = DETRUN_BINARY_DIR "/bin/detrun_emulated";
+  run.arguments = std::move(words);
+  run.env = std::move(env);
+  return run_cli(run);
 }
 
 inline Json parse_line(const std::string& text) { return Json::parse(text, "output"); }

@@ -2,7 +2,6 @@
 // the one with the emulated device, on the same ledger.
 #include <doctest/doctest.h>
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -13,25 +12,13 @@ using namespace detrun::test;
 
 namespace {
 
-CliResult run_emulated(std::vector<std::string> words,
-                       std::map<std::string, std::string> env = {}) {
-  CliRun run;
-  run.program = DETRUN_BINARY_DIR "/bin/detrun_emulated";
-  run.arguments = std::move(words);
-  run.env = std::move(env);
-  return run_cli(run);
-}
-
 std::vector<std::string> on_device(std::vector<std::string> words) {
   words.insert(words.end(), {"--backend", "cuda-emulated"});
   return words;
 }
 
 std::vector<std::string> record_of(const std::string& type, const std::string& ledger) {
-  return {
-      "record", "-m",       DETRUN_SOURCE_DIR "/fixtures/models/detrun-decisions-" + type + ".gguf",
-      "-p",     kPrompt,    "-n",
-      "4",      "--ledger", ledger};
+  return {"record", "-m", fixture_model(type), "-p", kPrompt, "-n", "4", "--ledger", ledger};
 }
 
 std::vector<std::string> replay_of(const std::string& run, const std::string& mode,

@@ -29,7 +29,10 @@ class PinningBackend final : public TracingBackend {
   const BackendInfo& info() const override { return info_; }
   BackendInfo& changeable_info() { return info_; }
 
-  std::string product_library() override { return library; }
+  std::string product_library() override {
+    if (library.empty()) throw_usage("no cuBLASLt", "install it");
+    return library;
+  }
   ProductPlan pin_products(std::uint32_t rows) override {
     calls.push_back("pin " + std::to_string(rows));
     return {library, rows, 4096, {{QType::kF16, 64, 32, {}, "the first"}}};
@@ -43,9 +46,9 @@ class PinningBackend final : public TracingBackend {
     if (differs) throw_internal("two results differ");
   }
 
-  std::string library = "13.1.0";
-  std::string refusal;   ///< what is wrong with every plan
-  bool differs = false;  ///< whether products give other bits now and then
+  std::string library = "13.1.0";  ///< empty: there is none
+  std::string refusal;             ///< what is wrong with every plan
+  bool differs = false;            ///< whether products give other bits now and then
   std::vector<std::string> calls;
 
  private:

@@ -116,6 +116,15 @@ TEST_CASE_FIXTURE(Fixture, "force with another cuBLASLt means other algorithms")
   CHECK(backend.calls == Calls{"pin 512"});
 }
 
+TEST_CASE_FIXTURE(Fixture, "without cuBLASLt nothing is decided, not even by force") {
+  backend.library.clear();
+  for (const bool force : {false, true}) {
+    const ProfileStart none = start(force);
+    CHECK_FALSE(none.ready);
+    CHECK(none.why == "no cuBLASLt; replay the run on the stack that recorded it");
+  }
+}
+
 TEST_CASE_FIXTURE(Fixture, "an algorithm that cuBLASLt refuses decides nothing") {
   backend.refusal = "the algorithm of F16 64 x 32 is refused";
   for (const bool force : {false, true}) {

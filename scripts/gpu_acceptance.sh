@@ -43,13 +43,13 @@ if [ -n "$emulated" ]; then
   bin=$emulated/bin backend=cuda-emulated
   detrun=$bin/detrun_emulated smoke=$bin/detrun_gpu_smoke_emulated
   repeats=5 repeated=forged-small tokens=4 slower=12 smoke_options=(--quick)
-  works=(forged-small) bench=(--repeat 1 -n 4)
+  works=(forged-small) cublas_works=(forged-float-types) bench=(--repeat 1 -n 4)
   load=(-m "$models/forged-small.gguf" --only decode)
 else
   backend=cuda detrun=$bin/detrun smoke=$bin/detrun_gpu_smoke
   repeats=1000 repeated=detrun-decisions-q8_0 tokens=16 slower=1 smoke_options=()
   works=('8b q8_0' '8b f16' '8b q4_k_m' '1.1b f16' '1.1b q8_0' '1.1b q4_k_m')
-  bench=(--repeat 3 -n 64)
+  cublas_works=('8b f16') bench=(--repeat 3 -n 64)
   load=(--shape 1.1b --type q8_0 --only "decode,prefill")
 fi
 prompt='Claim 17: water damage.'
@@ -113,9 +113,7 @@ part() {
   echo "gpu_acceptance.sh:   $status: $reason" >&3
 }
 
-part_cublas() { skip 'the profile cublas is not in this version'; }
-
-for file in checks speed report; do
+for file in checks speed cublas report; do
   # shellcheck source=/dev/null
   . "$here/gpu_acceptance/$file.sh"
 done
@@ -131,7 +129,7 @@ part speed 180 'Speed of decode and prefill beside the ceilings of this device'
 part parallel 0 'Parallel replay against decode'
 part torch 25 'The same shapes through torch bf16'
 part sanitizer 45 'compute-sanitizer'
-part cublas 0 'Profile cublas'
+part cublas 90 'Profile cublas'
 
 result=passed code=0
 case " ${statuses[*]} " in *' failed '*) result=failed code=1 ;; esac

@@ -98,30 +98,37 @@ stop_load() {
   load_pid=''
 }
 
-part_repeats() {
-  local ledger=$out/ledgers/repeats.db code=0 alive=yes distinct found runs
+# repeat_beside_load MODEL LEDGER OPTION...: the same run `repeats` times on the GPU while another
+# process uses it. Sets runs and distinct; prints two lines; broken when it did not come to its end.
+repeat_beside_load() {
+  local model=$1 ledger=$2 code=0 alive=yes found
+  shift 2
   if ! start_load; then
     stop_load
     cat "$work/load.txt" >>"$log"
     broken 'no competing load: see log.txt'
-    return
+    return 1
   fi
   for i in $(seq "$repeats"); do
     printf '{"prompt":"%s","tags":{"repeat":"%d"}}\n' "$prompt" "$i"
   done >"$work/prompts.jsonl"
-  limited "$detrun" record -q -m "$models/$repeated.gguf" \
-    --prompts "$work/prompts.jsonl" -n 8 --backend "$backend" --ledger "$ledger" --json \
+  limited "$detrun" record -q -m "$models/$model.gguf" \
+    --prompts "$work/prompts.jsonl" -n 8 --backend "$backend" --ledger "$ledger" --json "$@" \
     >"$work/repeats.json" || code=$?
   kill -0 "$load_pid" 2>/dev/null || alive=no
   stop_load
   runs=$(grep -c '"schema":"detrun.run/1"' "$work/repeats.json")
-  distinct=$(sed -n 's/.*"text":\(.*\),"step_count":.*/\1/p' "$work/repeats.json" | sort -u |
-    wc -l)
+  distinct=$(sed -n 's/.*"steps":\(\[.*\]\),"seal":.*/\1/p' "$work/repeats.json" | sort -u | wc -l)
   found=$(of_result "$work/load.json" decode runs)
-  echo "- $runs runs of at most 8 tokens recorded on the GPU, $distinct distinct texts"
+  echo "- $runs runs of at most 8 tokens recorded on the GPU, $distinct distinct (tokens and hashes)"
   echo "- beside them \`detrun bench\` on the same GPU: ${found:-no} measurements of decode"
-  [ $code = 0 ] || { broken "recording ended with status $code after $runs runs"; return; }
-  [ $alive = yes ] || { broken 'the competing load ended early: see log.txt'; return; }
+  [ $code = 0 ] || { broken "recording ended with status $code after $runs runs"; return 1; }
+  [ $alive = yes ] || { broken 'the competing load ended early: see log.txt'; return 1; }
+}
+
+part_repeats() {
+  local ledger=$out/ledgers/repeats.db code=0 runs distinct
+  repeat_beside_load "$repeated" "$ledger" || return
   limited "$detrun" replay --all -q --backend cpu --mode parallel --ledger "$ledger" --json \
     >"$work/verdicts.json" || code=$?
   runs=$(grep -o '"verdict":"REPRODUCED","mode"' "$work/verdicts.json" | wc -l)
@@ -130,7 +137,7 @@ part_repeats() {
   if [ $code = 0 ] && [ "$distinct" = 1 ] && [ "$runs" = "$repeats" ]; then
     pass "$runs of $repeats runs have the bits of the CPU"
   else
-    broken "$runs of $repeats runs reproduced on the CPU (status $code), $distinct distinct texts"
+    broken "$runs of $repeats runs reproduced on the CPU (status $code), $distinct distinct"
   fi
 }
 

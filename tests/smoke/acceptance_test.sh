@@ -31,20 +31,26 @@ models='detrun-decisions-f16 detrun-decisions-q8_0 detrun-decisions-q4_k_m forge
 rehearsal() {
   expect 0 'passed: .*report.md' accept --emulated "$build"
   local name
-  for name in kernels host replays repeats speed parallel; do part $name passed; done
-  for name in torch sanitizer cublas; do part $name skipped; done
+  for name in kernels host replays repeats speed parallel cublas; do part $name passed; done
+  for name in torch sanitizer; do part $name skipped; done
   for name in $models; do
     [ -s "$scratch/out/ledgers/$name.db" ] || fails "no ledger of $name"
     grep -q "^| $name | REPRODUCED | REPRODUCED | REPRODUCED | REPRODUCED |" \
       "$scratch/out/report.md" || fails "$name did not reproduce four times"
   done
-  [ -s "$scratch/out/ledgers/repeats.db.gz" ] || fails 'no ledger of the repeats'
+  for name in detrun-decisions-f16 forged-float-types; do
+    grep -q "^| $name | REPRODUCED |" "$scratch/out/report.md" || fails "$name under cublas"
+  done
+  for name in repeats cublas-repeats; do
+    [ -s "$scratch/out/ledgers/$name.db.gz" ] || fails "no ledger $name"
+  done
+  grep -q '^- forged-float-types: prefill [0-9]' "$scratch/out/report.md" || fails 'cublas speed'
   grep -q '^| forged-small | [0-9]*\.[0-9] | .* | [0-9]*\.[0-9]* |$' "$scratch/out/report.md" ||
     fails 'no speeds in the report'
   python3 -c 'import json, sys
 report = json.load(open(sys.argv[1]))
-assert len(report["parts"]) == 9 and len(report["bench"]) == 1, report
-assert report["bench"][0]["ceilings"]["copy_gb_per_s"] > 0
+assert len(report["parts"]) == 9 and len(report["bench"]) == 2, report
+assert report["bench"][1]["ceilings"]["copy_gb_per_s"] > 0
 assert report["fingerprint"]["informational"]["backend"]["name"] == "cuda-emulated"' \
     "$scratch/out/report.json" || fails 'report.json is no document'
   expect 2 'is not empty' accept --emulated "$build"
@@ -68,8 +74,14 @@ case "$1 $*" in
   --version*) echo 'backend cuda-emulated: fake' ;;
   fingerprint*) echo '{}' ;;
   record*--prompts*)
-    yes '{"schema":"detrun.run/1","text":"a","step_count":8}' | head -n 5
+    yes '{"schema":"detrun.run/1","steps":[{"step":0}],"seal":"x"}' | head -n 4
+    [ "$FAULT" = distinct ] && step=1 || step=0
+    echo "{\"schema\":\"detrun.run/1\",\"steps\":[{\"step\":$step}],\"seal\":\"x\"}"
     while [ $# -gt 1 ]; do [ "$1" = --ledger ] && touch "$2"; shift; done ;;
+  record*--no-ledger*)
+    [ "$FAULT" = library ] && { echo 'detrun: error: no cuBLASLt' >&2; exit 2; }
+    [ "$FAULT" = cublas ] && { echo 'detrun: error: two results differ' >&2; exit 5; }
+    true ;;
   replay*)
     mode=$(echo "$*" | sed 's/.*--mode //; s/ .*//')
     yes "{\"verdict\":\"$verdict\",\"mode\":\"$mode\"}" | head -n 5
@@ -109,6 +121,10 @@ endings() {
   ends replay 1 replays failed
   part repeats failed
   ends load 1 repeats failed
+  ends library 0 cublas skipped
+  ends cublas 1 cublas failed
+  ends distinct 1 cublas failed
+  part repeats failed
   ends bench 1 speed failed
   part parallel skipped
   ends memory 0 speed skipped

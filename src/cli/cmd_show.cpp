@@ -66,9 +66,9 @@ std::string fields_text(const ShowReport& report) {
   if (!report.run.sealed) add_line(out, "status", run_status(report.run));
   for (const FieldInfo& info : run_fields()) {
     const auto found = fields.find(info.name);
-    // The stack has a part of its own below; its documents are far too long for a line.
+    // Stack and products have parts of their own below: far too long for a line.
     if (found == fields.end() || info.name == field::stack_document ||
-        info.name == field::stack_objects) {
+        info.name == field::stack_objects || info.name == field::params_products) {
       continue;
     }
     add_line(out, std::string(info.name), value_text(found->second, info.form));
@@ -126,6 +126,31 @@ std::string stack_text(const FieldMap& fields) {
   return out;
 }
 
+// A member's text or number; of a ledger of anybody's it may be anything, or missing.
+std::string word_of(const Json& object, std::string_view name) {
+  const Json* value = object.is_object() ? object.find(name) : nullptr;
+  if (value == nullptr) return "?";
+  return shown(value->is_string() ? value->as_string() : value->dump());
+}
+
+std::string products_text(const FieldMap& fields) {
+  const auto text = field_text(fields, field::params_products);
+  if (!text) return {};
+  const Json run = run_to_json(RunRecord{fields, {}, true, false}, false);
+  const Json* params = run.find("params");
+  const Json* plan = params != nullptr ? params->find("products") : nullptr;
+  const Json* products = plan != nullptr && plan->is_object() ? plan->find("products") : nullptr;
+  if (products == nullptr || !products->is_array()) return "\nproducts: not a plan\n";
+  Table table({{"TYPE"}, {"N", true}, {"K", true}, {"ALGORITHM"}});
+  for (const Json& one : products->as_array()) {
+    table.add(
+        {word_of(one, "type"), word_of(one, "n"), word_of(one, "k"), word_of(one, "description")});
+  }
+  return "\nproducts of " + word_of(*plan, "rows") + " rows by cuBLASLt " +
+         word_of(*plan, "library") + ", workspace of " + word_of(*plan, "workspace_bytes") +
+         " bytes\n" + table.text();
+}
+
 ExitCode run_show(const ShowArguments& arguments, Session& session) {
   if (arguments.selectors.size() != 1) {
     throw_usage(arguments.selectors.empty() ? "no run given" : "more than one run given",
@@ -137,7 +162,7 @@ ExitCode run_show(const ShowArguments& arguments, Session& session) {
     return ExitCode::kOk;
   }
   session.console.write(fields_text(report) + "\n" + steps_text(report.run.steps) +
-                        stack_text(report.run.fields));
+                        products_text(report.run.fields) + stack_text(report.run.fields));
   return ExitCode::kOk;
 }
 

@@ -120,7 +120,7 @@ repeat_beside_load() {
   runs=$(grep -c '"schema":"detrun.run/1"' "$work/repeats.json")
   distinct=$(sed -n 's/.*"steps":\(\[.*\]\),"seal":.*/\1/p' "$work/repeats.json" | sort -u | wc -l)
   found=$(of_result "$work/load.json" decode runs)
-  echo "- $runs runs of at most 8 tokens recorded on the GPU, $distinct distinct (tokens and hashes)"
+  echo "- $runs runs of at most 8 tokens on the GPU, $distinct distinct (tokens and hashes)"
   echo "- beside them \`detrun bench\` on the same GPU: ${found:-no} measurements of decode"
   [ $code = 0 ] || { broken "recording ended with status $code after $runs runs"; return 1; }
   [ $alive = yes ] || { broken 'the competing load ended early: see log.txt'; return 1; }

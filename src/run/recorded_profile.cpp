@@ -9,13 +9,12 @@
 #include "detrun/host.h"
 #include "detrun/json.h"
 #include "detrun/text.h"
+#include "run/compare_steps.h"
 #include "run/product_plan.h"
 #include "run/profile.h"
 
 namespace detrun {
 namespace {
-
-std::string quoted(const std::string& text) { return "'" + escape_for_terminal(text) + "'"; }
 
 /// "products.architecture" to its value, of every leaf.
 void add_leaves(const Json& json, const std::string& name,

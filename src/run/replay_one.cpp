@@ -13,6 +13,7 @@
 #include "detrun/error.h"
 #include "detrun/host.h"
 #include "detrun/text.h"
+#include "run/compare_steps.h"
 #include "run/prompt.h"
 #include "run/recorded_profile.h"
 #include "run/start_fields.h"
@@ -32,49 +33,10 @@ struct Recorded {
   bool finished = false;  ///< its end is to be reproduced too
 };
 
-std::string quoted(const std::string& text) { return "'" + escape_for_terminal(text) + "'"; }
-
 void append_sentence(std::string& reason, const std::string& text) {
   if (text.empty()) return;
   reason += (reason.empty() ? "" : "; ") + text;
 }
-
-/// Feeds each replayed step to the comparer; ends the replay where nothing more can be compared.
-class CompareSteps final : public StepSink {
- public:
-  CompareSteps(const std::vector<StepRecord>& recorded, StepComparer& comparer,
-               const ReplayScope& scope, std::string what)
-      : recorded_(recorded), comparer_(comparer), scope_(scope), what_(std::move(what)) {}
-
-  bool on_step(const StepRecord& step) override {
-    if (step.index >= recorded_.size() || recorded_[step.index].index != step.index) {
-      comparer_.length_differs(step.index, std::nullopt, step.token);
-      return false;
-    }
-    ++n_replayed_;
-    const StepRecord& expected = recorded_[step.index];
-    if (!comparer_.compare(expected, step)) return false;
-    if (!first_piece_ && expected.piece != step.piece) {
-      first_piece_ = step.index;
-      pieces_ = "recorded " + quoted(expected.piece) + ", replayed " + quoted(step.piece);
-    }
-    scope_.observer.on_progress(what_, n_replayed_, recorded_.size(), "tokens");
-    return true;
-  }
-
-  std::uint64_t n_replayed() const { return n_replayed_; }
-  std::optional<std::uint64_t> first_piece() const { return first_piece_; }
-  const std::string& pieces() const { return pieces_; }
-
- private:
-  const std::vector<StepRecord>& recorded_;
-  StepComparer& comparer_;
-  const ReplayScope& scope_;
-  std::string what_;
-  std::uint64_t n_replayed_ = 0;
-  std::optional<std::uint64_t> first_piece_;
-  std::string pieces_;
-};
 
 class OneReplay {
  public:

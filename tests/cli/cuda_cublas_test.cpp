@@ -73,7 +73,7 @@ TEST_CASE("a run under cublas is tested once, recorded with its plan, and replay
 
   const std::string text = run_cli({"show", "1", "--ledger", scene.ledger}).out;
   CHECK(contains(text, "\nproducts of 512 rows by cuBLASLt "));
-  CHECK(contains(text, "\nF16   64  256  algorithm "));
+  CHECK(contains(text, "\nF16    64  256  algorithm "));
 
   for (const char* mode : {"auto", "step"}) {
     const CliResult replayed = scene.on_gpu({"replay", "--all", "--mode", mode, "--json"});

@@ -2,6 +2,7 @@
 // of it. It multiplies as the contract says: what run makes of plans is tested with it, no product.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,12 +44,14 @@ class PinningBackend final : public TracingBackend {
   }
   void test_products(std::uint32_t times) override {
     calls.push_back("test " + std::to_string(times));
+    if (while_testing) while_testing();
     if (differs) throw_internal("two results differ");
   }
 
   std::string library = "13.1.0";  ///< empty: there is none
   std::string refusal;             ///< what is wrong with every plan
   bool differs = false;            ///< whether products give other bits now and then
+  std::function<void()> while_testing;
   std::vector<std::string> calls;
 
  private:

@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "tests/unit/run/pinning_backend.h"
 #include "tests/unit/run/scene.h"
@@ -62,6 +65,31 @@ TEST_CASE_FIXTURE(Fixture, "a stack whose products differ is refused, again and 
 TEST_CASE_FIXTURE(Fixture, "without another process nothing counts as tested") {
   CHECK(test::thrown_by([&] { require(kNoLoad); }).says("no GPU"));
   CHECK(backend.calls.empty());
+  CHECK_FALSE(std::filesystem::exists(cache));
+}
+
+/// Whether a child of this process has ended and was not waited for.
+bool is_ended(const std::string& number) {
+  std::ifstream file("/proc/" + number + "/status");
+  std::string word;
+  while (file >> word) {
+    if (word == "State:" && file >> word) return word == "Z";
+  }
+  return true;
+}
+
+TEST_CASE_FIXTURE(Fixture, "what was compared after the other process ended counts for nothing") {
+  const std::string path = folder.file("pid");
+  backend.while_testing = [&] {
+    std::string number;
+    std::ifstream(path) >> number;
+    for (int i = 0; i < 1000 && !is_ended(number); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  };
+  const std::vector<std::string> brief = {"/bin/sh", "-c",
+                                          "echo $$ > " + path + "; echo measured the ceilings >&2"};
+  CHECK(test::thrown_by([&] { require(brief); }).says("ended before"));
   CHECK_FALSE(std::filesystem::exists(cache));
 }
 

@@ -1,7 +1,9 @@
 # What scripts that build several configurations share; read by them, not run.
 
 launcher=()
-if command -v ccache >/dev/null; then launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache); fi
+if command -v ccache >/dev/null; then
+  launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
+fi
 
 # quiet LOG COMMAND...: shows what the command said only when it fails.
 quiet() {

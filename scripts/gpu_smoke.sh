@@ -8,7 +8,8 @@
 #                                          FOLDER/gpu_smoke.sh is this script
 #
 # The program is taken from beside this script, or from build/bin (cmake --build build). The report
-# goes to PATH, a file or a folder; default: fixtures/gpu of a checkout, else beside this script.
+# goes to PATH, a file or a folder; default: fixtures/gpu of a checkout, else beside this script, or
+# in the current folder where that cannot be written.
 # Exit 0: everything equal. 1: something differs. 2: it could not run. 3: no GPU can be used here.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -17,6 +18,7 @@ fail() { echo "gpu_smoke.sh: $*" >&2; exit 2; }
 
 if [ -x "$here/detrun_gpu_smoke" ]; then
   binary=$here/detrun_gpu_smoke golden=$here/operators.txt report=$here
+  [ -w "$here" ] || report=$PWD
 else
   binary=$here/../build/bin/detrun_gpu_smoke golden=$here/../fixtures/golden/operators.txt
   report=$here/../fixtures/gpu
@@ -28,7 +30,7 @@ while [ $# -gt 0 ]; do
     --binary) binary=${2:?--binary needs a file}; shift ;;
     --report) report=${2:?--report needs a path}; shift ;;
     --quick) options+=(--quick) ;;
-    -h | --help) sed -n '2,14p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
+    -h | --help) sed -n '2,13p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
     *) fail "unknown option '$1' (try --help)" ;;
   esac
   shift

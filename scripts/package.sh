@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Builds detrun for other machines: a tarball whose program needs glibc 2.34 and nothing else, with
-# or without a GPU. Everything else is linked in; the CUDA kernels too, where this machine has a
-# toolkit. The same sources give the same tarball, byte for byte.
+# or without a GPU, in any folder. Everything else is linked in; the CUDA kernels too, where this
+# machine has a toolkit: one line says which. The same sources give the same tarball, byte for byte.
 #
 #   scripts/package.sh [-o FOLDER] [--build-dir DIR]      default: dist, build-package
 #
-# Prints the path of the tarball last. Exit 0: built and checked. 1: a check failed, no tarball.
+# CMAKE_BUILD_PARALLEL_LEVEL is the number of compilers at a time; default: the cores. Prints the
+# path of the tarball last. Exit 0: built and checked. 1: a check failed, no tarball.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,7 +15,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     -o) out=${2:?-o needs a folder}; shift ;;
     --build-dir) build=${2:?--build-dir needs a folder}; shift ;;
-    -h | --help) sed -n '2,8p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
+    -h | --help) sed -n '2,9p' "$0" | sed 's/^# \{0,1\}//'; exit 0 ;;
     *) echo "package.sh: unknown option '$1' (try --help)" >&2; exit 2 ;;
   esac
   shift
@@ -29,9 +30,16 @@ say "build (static)"
 mkdir -p "$build"
 quiet "$build/configure.txt" cmake -S . -B "$build" -G Ninja "${launcher[@]}" \
   -DCMAKE_BUILD_TYPE=Release -DDETRUN_STATIC=ON
+# What the configuration says of CUDA; a cache keeps the compiler of an earlier one.
+cuda=$(sed -n 's/^-- CUDA kernels: //p' "$build/configure.txt")
 targets=(detrun)
-grep -q '^CMAKE_CUDA_COMPILER:' "$build/CMakeCache.txt" && targets+=(detrun_gpu_smoke)
-quiet "$build/build.txt" cmake --build "$build" --parallel "$(nproc)" --target "${targets[@]}"
+case $cuda in
+  none) say "without CUDA kernels: no toolkit, or DETRUN_CUDA is OFF" ;;
+  toolkit*) say "with CUDA kernels: $cuda"; targets+=(detrun_gpu_smoke) ;;
+  *) fail "$build/configure.txt does not say whether there are CUDA kernels" ;;
+esac
+quiet "$build/build.txt" cmake --build "$build" \
+  --parallel "${CMAKE_BUILD_PARALLEL_LEVEL:-$(nproc)}" --target "${targets[@]}"
 
 version=$("$build/bin/detrun" --version | sed -n '1s/^detrun //p' | cut -d ' ' -f 1)
 name=detrun-$version-linux-$(uname -m)
@@ -49,16 +57,28 @@ install -Dm 644 scripts/completions/detrun.bash "$root/share/bash-completion/com
 install -Dm 644 scripts/completions/detrun.fish "$root/share/fish/vendor_completions.d/detrun.fish"
 install -Dm 644 scripts/completions/detrun.zsh "$root/share/zsh/site-functions/_detrun"
 install -m 755 scripts/verify_ledger.py scripts/gpu_smoke.sh scripts/gpu_acceptance.sh "$root/bin/"
-install -Dm 755 -t "$root/bin/gpu_acceptance" scripts/gpu_acceptance/*
+for part in scripts/gpu_acceptance/*.{sh,py}; do
+  install -Dm 644 "$part" "$root/bin/gpu_acceptance/${part##*/}"
+done
 install -m 644 fixtures/golden/operators.txt "$root/bin/"  # beside the scripts that read it
 install -m 644 fixtures/models/*.gguf "$root/share/detrun/"
 install -m 644 README.md CHANGELOG.md LICENSE "$root/share/doc/detrun/"
+install -m 644 packaging/INSTALL.md "$root/"
 # Whoever passes on what is linked in passes on its licences.
+licence() {
+  [ -s "$1" ] || fail "no licence of $2${1:+ in $1}"
+  install -m 644 "$1" "$root/share/doc/detrun/licences/$2.txt"
+}
 for package in libcli11-dev libsqlite3-dev libxxhash-dev libspdlog-dev libfmt-dev \
-               nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libstdc++6; do
-  [ -r "/usr/share/doc/$package/copyright" ] || fail "no licence of $package"
-  install -m 644 "/usr/share/doc/$package/copyright" "$root/share/doc/detrun/licences/$package.txt"
+               nlohmann-json3-dev libssl-dev libpcre2-dev libutf8proc-dev libstdc++6 libgcc-s1; do
+  licence "/usr/share/doc/$package/copyright" "$package"
 done
+if [ "$cuda" != none ]; then  # where installers, packages of NVIDIA, of Debian and of Python put it
+  nvcc=$(sed -n 's/^CMAKE_CUDA_COMPILER:[A-Z]*=//p' "$build/CMakeCache.txt")
+  toolkit=$(dirname "$(dirname "$(readlink -f "$nvcc")")")
+  licence "$(find "$toolkit"/EULA.txt "$toolkit"/dist-info/nvidia_cuda_runtime*/licenses/*.txt \
+    /usr/share/doc/{cuda-cudart-dev-*,nvidia-cuda-dev}/copyright 2>/dev/null | head -n 1)" cudart
+fi
 
 say "check"
 # Every library a program needs is glibc's, and no symbol is younger than the promise.

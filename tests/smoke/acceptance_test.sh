@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # What scripts/gpu_acceptance.sh promises, without a GPU.
 #
-#   acceptance_test.sh SOURCE-FOLDER BUILD-FOLDER rehearsal   all of it on the emulated GPU
+#   acceptance_test.sh SOURCE-FOLDER BUILD-FOLDER rehearsal   all of it on the emulated GPU, with
+#                                                             the scripts laid out as in a tarball
 #   acceptance_test.sh SOURCE-FOLDER BUILD-FOLDER endings     exit codes; what programs that fail do
 set -euo pipefail
 source_dir=$1 build=$2 mode=$3
@@ -26,9 +27,18 @@ part() {
 }
 script=$source_dir/scripts/gpu_acceptance.sh
 accept() { "$script" --out "$scratch/out" "$@"; }
+# The layout of the tarball, models only with the word.
+packed() {
+  mkdir -p "$scratch/packed/bin" "$scratch/packed/share/detrun"
+  cp -r "$source_dir"/scripts/gpu_acceptance* "$source_dir/fixtures/golden/operators.txt" \
+    "$scratch/packed/bin"
+  [ -z "${1:-}" ] || cp "$source_dir"/fixtures/models/*.gguf "$scratch/packed/share/detrun"
+  script=$scratch/packed/bin/gpu_acceptance.sh
+}
 
 models='detrun-decisions-f16 detrun-decisions-q8_0 detrun-decisions-q4_k_m forged-all-types'
 rehearsal() {
+  packed models
   expect 0 'passed: .*report.md' accept --emulated "$build"
   local name
   for name in kernels host replays repeats speed parallel cublas; do part $name passed; done
@@ -130,13 +140,9 @@ endings() {
   ends memory 0 speed skipped
   ends slow 0 speed skipped --seconds 8
   grep -q 'no time was left' "$scratch/out/report.md" || fails 'time ran out without a word'
-  # The layout of the tarball.
-  mkdir -p "$scratch/packed/bin" "$scratch/packed/share/detrun"
-  cp -r "$source_dir"/scripts/gpu_acceptance* "$source_dir/fixtures/golden/operators.txt" \
-    "$scratch/packed/bin"
-  script=$scratch/packed/bin/gpu_acceptance.sh
+  packed
   expect 2 'no models in' accept --emulated "$scratch/fake"
-  cp "$source_dir"/fixtures/models/*.gguf "$scratch/packed/share/detrun"
+  packed models
   ends none 0 replays passed
   if [ -x "$build/bin/detrun" ] && [ ! -e /dev/nvidiactl ]; then
     cp "$build/bin/detrun" "$scratch/packed/bin"

@@ -21,8 +21,8 @@ add_library(spdlog::spdlog INTERFACE IMPORTED GLOBAL)
 target_compile_definitions(spdlog::spdlog INTERFACE SPDLOG_FMT_EXTERNAL FMT_HEADER_ONLY)
 
 # detrun_portable(TARGET): its own libstdc++, too. Parts that nobody calls want a newer glibc: they
-# go.
+# go, and so do symbols: nvcc names them after paths, and the build id is of all that is linked.
 function(detrun_portable target)
   target_sources(${target} PRIVATE ${PROJECT_SOURCE_DIR}/packaging/find_object.cpp)
-  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections)
+  target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc -Wl,--gc-sections -s)
 endfunction()

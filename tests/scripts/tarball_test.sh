@@ -97,7 +97,8 @@ else
   if [ ! -e /dev/nvidiactl ]; then
     expect 2 'backend cuda: there is no NVIDIA driver' \
       run "$detrun" record --backend cuda -m "$model" -p x -n 1
-    expect 3 'NOTHING WAS TESTED' run "$root/bin/gpu_smoke.sh"
+    expect 3 'no GPU can be used here: no NVIDIA driver' run "$root/bin/gpu_smoke.sh"
+    expect 3 'gpu_smoke.sh: NOTHING WAS TESTED' run "$root/bin/gpu_smoke.sh"
   fi
 fi
 if [ ! -e /dev/nvidiactl ]; then

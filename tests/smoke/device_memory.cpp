@@ -66,13 +66,15 @@ void DeviceMemory::read_into(void* to) {
 bool find_device(DeviceDescription* found, std::string* why) {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
+  int driver = 0;
+  int runtime = 0;
   if (status != cudaSuccess || count == 0) {
     *why = status != cudaSuccess ? cudaGetErrorString(status) : "no device";
+    // The runtime's words for a driver that is too old; none at all is older than any.
+    if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) *why = "no NVIDIA driver";
     return false;
   }
   cudaDeviceProp device{};
-  int driver = 0;
-  int runtime = 0;
   require(cudaSetDevice(0), "cudaSetDevice");
   require(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties");
   require(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");

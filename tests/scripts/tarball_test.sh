@@ -2,11 +2,13 @@
 # What scripts/package.sh promises, of this machine's tarball (with CUDA kernels where it has a
 # toolkit): the same bytes twice, everything that is needed inside and nothing of this machine, and
 # a program that records, replays and verifies from a folder with a space in its name that it cannot
-# write to, for a user without rights, in an empty environment.
+# write to, for a user without rights, in an empty environment; and its acceptance script, rehearsed
+# with the emulated GPU of BUILD-FOLDER.
 #
 #   tarball_test.sh SOURCE-FOLDER BUILD-FOLDER     the tarball is built in BUILD-FOLDER/tarball
 set -euo pipefail
-source_dir=$(realpath "$1") build=$(realpath "$2")/tarball
+source_dir=$(realpath "$1") binaries=$(realpath "$2")
+build=$binaries/tarball
 scratch=$(mktemp -d)
 trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
 failures=0
@@ -69,6 +71,10 @@ while read -r path; do
   [ -e "$root/$path" ] || fails "INSTALL.md names $path"
 done < <(grep -oE '(^|[ `])(bin|share)/[a-zA-Z0-9_./-]*[a-zA-Z0-9]' "$root/INSTALL.md" | tr -d ' `')
 
+diff -rq -x __pycache__ "$source_dir/scripts/gpu_acceptance" "$root/bin/gpu_acceptance" ||
+  fails 'other parts of gpu_acceptance.sh'
+diff -rq "$source_dir/fixtures/models" "$share/detrun" || fails 'other models'
+
 # ---- recorded, replayed, verified ----------------------------------------------------------------
 
 model=$share/detrun/detrun-decisions-q8_0.gguf
@@ -104,6 +110,17 @@ fi
 if [ ! -e /dev/nvidiactl ]; then
   expect 3 'NOTHING WAS TESTED: no GPU can be used here: none (' run "$root/bin/gpu_acceptance.sh"
   lines_of_log 1 'gpu_acceptance.sh'
+fi
+# The acceptance script of the tarball rehearsed with the emulated GPU, which is not in it.
+emulated=$scratch/emulated/bin
+mkdir -p "$emulated"
+if cp "$binaries"/bin/{detrun_emulated,detrun_gpu_smoke_emulated} "$emulated" 2>/dev/null; then
+  expect 0 'gpu_acceptance.sh: passed: ' run "$root/bin/gpu_acceptance.sh" --out report \
+    --emulated "${emulated%/bin}"
+  expect 0 '^| forged-all-types | REPRODUCED | REPRODUCED | REPRODUCED | REPRODUCED |' \
+    cat "$scratch/home/report/report.md"
+else
+  echo 'skipped: the rehearsal, no detrun_emulated and detrun_gpu_smoke_emulated in the build'
 fi
 echo "tarball: $failures failures"
 [ $failures = 0 ]

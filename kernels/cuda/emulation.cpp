@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <tuple>
+#include <utility>
 
 // ucontext is portable and every sanitizer knows it, but two system calls make a switch cost 260 ns
 // where these twenty instructions cost 3. Under the address sanitizer it is 500, for that clears
@@ -135,10 +136,30 @@ struct Fiber {
   int barrier_line;
 };
 
+// Memory for the stacks of a launch. A thread keeps that of its last one: to ask for fresh pages
+// would take longer than most launches.
+struct Stacks {
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t bytes = 0;
+};
+thread_local Stacks spare_stacks;
+
+Stacks take_stacks(std::size_t bytes) {
+  Stacks stacks = std::exchange(spare_stacks, {});
+  if (stacks.bytes < bytes) {
+    stacks = {std::make_unique_for_overwrite<std::byte[]>(bytes), bytes};
+#if DETRUN_ASAN
+  } else {  // frames of fibers that never returned are still noted
+    __asan_unpoison_memory_region(stacks.memory.get(), bytes);
+#endif
+  }
+  return stacks;
+}
+
 struct Machine {
   Dim grid, block, at;
   LaneOrder order;
-  std::unique_ptr<std::byte[]> stacks;
+  Stacks stacks;
   std::vector<Fiber> fibers;
   std::vector<Exchange> exchanges;  // two a warp, that alternate
   std::map<std::tuple<std::string, int, std::string>, SharedStorage> shared;
@@ -234,9 +255,9 @@ Problem launch(Dim grid, Dim block, LaneOrder order, const std::function<void()>
   m.order = order;
   m.body = &body;
   m.fibers.resize(std::size_t{block.x} * block.y * block.z);
-  m.stacks = std::make_unique_for_overwrite<std::byte[]>(m.fibers.size() * kStackBytes + 63);
-  auto first = reinterpret_cast<std::uintptr_t>(m.stacks.get());
-  std::byte* stack = m.stacks.get() + (64 - first % 64) % 64;
+  m.stacks = take_stacks(m.fibers.size() * kStackBytes + 63);
+  auto first = reinterpret_cast<std::uintptr_t>(m.stacks.memory.get());
+  std::byte* stack = m.stacks.memory.get() + (64 - first % 64) % 64;
   Dim index{0, 0, 0};
   for (Fiber& fiber : m.fibers) {
     fiber.stack = stack;
@@ -257,6 +278,7 @@ Problem launch(Dim grid, Dim block, LaneOrder order, const std::function<void()>
     }
   }
   machine = outer;
+  spare_stacks = std::move(m.stacks);
   return m.problem;
 }
 

@@ -255,9 +255,10 @@ Problem launch(Dim grid, Dim block, LaneOrder order, const std::function<void()>
   m.order = order;
   m.body = &body;
   m.fibers.resize(std::size_t{block.x} * block.y * block.z);
-  m.stacks = take_stacks(m.fibers.size() * kStackBytes + 63);
+  // One more in front: where the first goes beyond its own, that is found, and harms nobody.
+  m.stacks = take_stacks((m.fibers.size() + 1) * kStackBytes + 63);
   auto first = reinterpret_cast<std::uintptr_t>(m.stacks.memory.get());
-  std::byte* stack = m.stacks.memory.get() + (64 - first % 64) % 64;
+  std::byte* stack = m.stacks.memory.get() + kStackBytes + (64 - first % 64) % 64;
   Dim index{0, 0, 0};
   for (Fiber& fiber : m.fibers) {
     fiber.stack = stack;

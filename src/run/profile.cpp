@@ -26,7 +26,14 @@ void check_profile(const std::string& profile, const EngineOptions& engine) {
     throw_usage("profile cublas needs a GPU, backend " + engine.backend + " has none here",
                 "use --backend cuda, or --numerics portable");
   }
-  if (automatic) require_cuda_device({});
+  if (!automatic) return;
+  try {
+    require_cuda_device({});
+  } catch (const Error& error) {
+    if (error.kind() != ExitCode::kUsage) throw;
+    throw_usage(std::string("profile cublas needs a GPU: ") + error.what(),
+                "use --numerics portable");
+  }
 }
 
 void require_profile(Backend& backend, const std::string& profile) {

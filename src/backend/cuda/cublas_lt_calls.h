@@ -31,7 +31,7 @@ namespace detrun {
   NAME(matmul, cublasLtMatmul)
 
 struct CublasLtCalls {
-#define DETRUN_MEMBER(member, symbol) decltype(&::symbol) member = nullptr;
+#define DETRUN_MEMBER(member, symbol) decltype(&::symbol) member = nullptr;  // NOLINT
   DETRUN_CUBLAS_LT_CALLS(DETRUN_MEMBER)
 #undef DETRUN_MEMBER
   std::optional<SharedLibrary> library;  ///< nothing where the functions are linked in

@@ -78,8 +78,8 @@ TEST_CASE("many rows are multiplied by the plan's algorithm, rounded, whatever r
   const Behaviour normal;
   for (const QType type : kTypes) {
     for (const auto& [n, k] : {std::pair{37U, 45U}, {64U, 96U}, {2U, 300U}}) {
-      CAPTURE(n);
       const OneWeight on(type, n, k);
+      CAPTURE(on.matrix.n);
       const std::vector<float> x = numbers(QType::kF32, std::size_t{kRows} * k, 3);
       const std::vector<float> portable = on.run(x, kRows, kRows);
       const ProductPlan plan = on.backend->pin_products(kRows);

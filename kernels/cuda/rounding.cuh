@@ -20,7 +20,7 @@ void detrun_round_f16(const float* x, std::size_t n, std::size_t n_all, std::uin
   if (i >= n_all) return;
   const float value = i < n ? x[i] : 0.0f;
   if ((f32_bits(value) & kAbsMask) >= kF16OverflowBits) raise_flag(does_not_fit);
-  out[i] = float_to_half(value);
+  out[i] = f32_to_f16(value);
 }
 DETRUN_KERNEL_OF(kRowThreads)
 void detrun_round_bf16(const float* x, std::size_t n, std::size_t n_all, std::uint16_t* out,

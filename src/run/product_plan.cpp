@@ -15,6 +15,7 @@ namespace detrun {
 namespace {
 
 constexpr std::uint32_t kTypeIdsMax = 256;
+constexpr std::uint64_t kWorkspaceMax = std::uint64_t{1} << 32U;
 constexpr std::uint64_t kSizeMax = std::numeric_limits<std::int32_t>::max();
 
 struct Malformed {
@@ -67,7 +68,7 @@ ProductPlan read_plan(const Json& json) {
   ProductPlan plan{};
   plan.library = text_of(json, "library");
   plan.rows = static_cast<std::uint32_t>(size_of(json, "rows", kSizeMax));
-  plan.workspace_bytes = size_of(json, "workspace_bytes", std::uint64_t{1} << 40U);
+  plan.workspace_bytes = size_of(json, "workspace_bytes", kWorkspaceMax);
   const Json& products = member(json, "products");
   if (!products.is_array()) throw Malformed{"'products' is no list"};
   const auto key = [](const PinnedProduct& p) { return std::tuple(p.type, p.n, p.k); };

@@ -11,7 +11,6 @@
 
 #include "backend/operator_errors.h"
 #include "detrun/error.h"
-#include "detrun/log.h"
 #include "kernels/cuda/launch_rows.h"
 
 namespace detrun {
@@ -130,16 +129,6 @@ CublasLt& CudaPinned::library() {
   refuse_environment();
   if (!library_) library_ = open_cublas_lt();
   return *library_;
-}
-
-std::string CudaPinned::library_version() {
-  try {
-    if (!library_) library_ = open_cublas_lt();
-    return library_->version();
-  } catch (const Error& error) {
-    log_info(error.what());  // whoever asks for a plan is refused with it
-    return {};
-  }
 }
 
 ProductShape CudaPinned::shape_of(const PinnedProduct& product) const {

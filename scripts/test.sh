@@ -8,6 +8,7 @@
 #   scripts/test.sh --full     everything: all 2^32 inputs of exp, log, tanh and erf, the mutation
 #                              check, AArch64 with two compilers, the thread sanitizer and lint too
 #
+# DETRUN_WERROR=ON in the environment: a warning of the compiler fails the release build.
 # Exit 0: all passed. Tests that lack something (../shared, a locale) say so and skip.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -39,7 +40,7 @@ run_tests() {
 }
 
 say "build (release)"
-cmake --preset release
+cmake --preset release -DDETRUN_WERROR="${DETRUN_WERROR:-OFF}"
 cmake --build --preset release --parallel "$jobs"
 
 # Disassemblers for the check of the GPU's machine code, where there is a CUDA toolkit to check.

@@ -2,6 +2,7 @@
 // the one with the emulated device, on the same ledger.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,29 @@ TEST_CASE("a run recorded on the CPU replays on the GPU and the other way round,
       check_reproduced(run_cli(replay_of("2", mode, ledger)), mode);
     }
   }
+}
+
+TEST_CASE("every fixture ledger, recorded on a CPU, replays on the GPU in both modes") {
+  int n_ledgers = 0;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(DETRUN_SOURCE_DIR "/fixtures/ledgers")) {
+    CAPTURE(entry.path().string());
+    const ScratchFolder folder;
+    const std::string ledger = folder / "runs.db";
+    write_bytes(ledger, read_bytes(entry.path()));
+    for (const char* mode : {"step", "parallel"}) {
+      const CliResult replayed =
+          run_emulated(on_device({"replay", "--all", "--ledger", ledger, "--mode", mode, "--json",
+                                  "--model", fixture_model("q8_0")}));
+      INFO(replayed.out);
+      CHECK(replayed.code == 0);
+      const Json report = parse_line(replayed.out);
+      CHECK(at_path(report, "verdict").as_string() == "REPRODUCED");
+      CHECK(report.find("runs")->as_array().size() >= 2);
+    }
+    ++n_ledgers;
+  }
+  CHECK(n_ledgers >= 1);
 }
 
 TEST_CASE("the ledger says which device computed, whatever replays it") {

@@ -225,13 +225,13 @@ class Backend {
   virtual std::uint64_t scratch_bytes(const PassShape& /*shape*/) const { return 0; }
   virtual void reserve(const PassShape& /*shape*/) {}
 
-  /// Version of the library of profile cublas: "13.1.0". Error kUsage: there is none here, and why.
+  /// Version of the library of profile cublas: "13.1.0". Error kUsage: there is none here, and why,
+  /// or a setting of the environment changes what it computes; kInternal: it does not start.
   virtual std::string product_library();
   /// Profile cublas: from now on products of 2 to `rows` rows, and there are none of more, are
   /// cuBLASLt's, by algorithms that it chooses here for the weights loaded so far that are used so.
-  /// Contract clauses 1 to 3 do not hold for them; rows stay independent. Error kUsage: as above, a
-  /// type it does not multiply, a setting of the environment under which the same bits are not
-  /// promised; kInternal: the library fails.
+  /// Contract clauses 1 to 3 do not hold for them; rows stay independent. Error kUsage: as above,
+  /// or a type it does not multiply; kInternal: the library fails.
   virtual ProductPlan pin_products(std::uint32_t rows);
   /// The same with the algorithms of a recorded run; nullptr: the contract's own products again.
   /// Errors: the same; kInconclusive: what the plan holds cannot be computed here, and why.

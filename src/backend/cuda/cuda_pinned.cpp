@@ -131,6 +131,8 @@ CublasLt& CudaPinned::library() {
   return *library_;
 }
 
+std::string CudaPinned::library_version() { return library().version(); }
+
 ProductShape CudaPinned::shape_of(const PinnedProduct& product) const {
   return {product.type, plan_->rows, product.n, product.k};
 }

@@ -108,6 +108,7 @@ TEST_CASE("settings that change the arithmetic of the library are refused by nam
       CHECK(found.kind == ExitCode::kUsage);
       CHECK_MESSAGE(found.has(std::string(name) + "=1 in the environment"), found.text);
       CHECK(found.has(std::string("unset ") + name));
+      CHECK(refused([&] { on.backend->product_library(); }).text == found.text);
     }
     on.backend->use_products(nullptr);
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ struct Scene {
   std::string ledger = folder / "runs.db";
   std::string cache = folder / "cache";
 
-  CliResult on_gpu(std::vector<std::string> words) {
+  CliResult on_gpu(std::vector<std::string> words, std::map<std::string, std::string> env = {}) {
     words.insert(words.end(), {"--ledger", ledger, "--backend", "cuda-emulated"});
-    return run_emulated(std::move(words), {{"XDG_CACHE_HOME", cache}});
+    env.emplace("XDG_CACHE_HOME", cache);
+    return run_emulated(std::move(words), std::move(env));
   }
   CliResult record(const std::string& type, const std::vector<std::string>& more = {},
                    const std::string& numerics = "cublas") {
@@ -120,6 +122,35 @@ TEST_CASE("a run under cublas is not decided in parallel, on a CPU, or by anothe
     CHECK(on_cpu.code == 3);
     CHECK(contains(reason_of(on_cpu), "profile cublas needs a GPU"));
   }
+}
+
+TEST_CASE("another cuBLASLt decides nothing, unless it is forced to choose algorithms of its own") {
+  Scene scene;
+  REQUIRE(scene.record("f16").code == 0);
+  const std::map<std::string, std::string> other = {{"DETRUN_EMULATED_CUBLASLT", "130100"}};
+  const CliResult refused = scene.on_gpu({"replay", "1", "--json"}, other);
+  CHECK(refused.code == 3);
+  CHECK(contains(reason_of(refused),
+                 "the stack differs: products.cublaslt recorded '1.2.3', here '13.1.0'"));
+  const CliResult forced = scene.on_gpu({"replay", "1", "--force", "--json"}, other);
+  INFO(forced.out);
+  CHECK((forced.code == 0 || forced.code == 1));
+  CHECK(contains(reason_of(forced), "forced past a differing stack"));
+  const CliResult none =
+      scene.on_gpu({"replay", "1", "--json"}, {{"DETRUN_EMULATED_CUBLASLT", "none"}});
+  CHECK(none.code == 3);
+  CHECK(contains(reason_of(none), "needs cuBLASLt"));
+}
+
+TEST_CASE("a GPU whose products differ in a bit now and then is refused") {
+  Scene scene;
+  const CliResult refused = scene.on_gpu(
+      {"record", "-m", fixture_model("f16"), "-p", kPrompt, "-n", "2", "--numerics", "cublas"},
+      {{"DETRUN_EMULATED_CUBLASLT_FLIP", "7"}});
+  CHECK(refused.code == 5);
+  CHECK(contains(refused.err, "is not repeatable on this device"));
+  CHECK(scene.proofs() == 0);
+  CHECK(run_cli({"list", "--ledger", scene.ledger, "--json"}).out.empty());
 }
 
 TEST_CASE("what cublas cannot compute is refused before anything is recorded") {

@@ -25,17 +25,18 @@ std::size_t x_bytes(std::size_t m, std::size_t k) {
   return image_part(panel_elements(m, k, kPanelRows) * sizeof(float));
 }
 
-cudaError_t pack_x(const float* x, unsigned m, unsigned k, void* workspace, cudaStream_t stream) {
+cudaError_t pack_x(const float* x, unsigned m, unsigned k, void* workspace, int* not_finite,
+                   cudaStream_t stream) {
   detrun_pack_x<<<pack_grid(m, k, kPanelRows), kPackThreads, 0, stream>>>(
-      x, m, k, static_cast<float*>(workspace));
+      x, m, k, static_cast<float*>(workspace), not_finite);
   return cudaGetLastError();
 }
 
 // The strips of a weight one after another; `launch(first, count, panels)` does one.
 template <class Element, class Launch>
 cudaError_t in_strips(const float* x, void* workspace, unsigned m, unsigned n, unsigned k,
-                      cudaStream_t stream, Launch launch) {
-  cudaError_t status = pack_x(x, m, k, workspace, stream);
+                      int* not_finite, cudaStream_t stream, Launch launch) {
+  cudaError_t status = pack_x(x, m, k, workspace, not_finite, stream);
   auto* panels = reinterpret_cast<Element*>(static_cast<char*>(workspace) + x_bytes(m, k));
   for (std::size_t first = 0; first < n && status == cudaSuccess; first += kStripRows) {
     const std::size_t left = n - first;
@@ -54,9 +55,10 @@ std::size_t gemm_float_workspace(std::size_t m, std::size_t n, std::size_t k,
 }
 
 cudaError_t gemm_f32(const float* weight, const float* x, void* workspace, float* y, unsigned m,
-                     unsigned n, unsigned k, cudaStream_t stream) {
+                     unsigned n, unsigned k, int* not_finite, cudaStream_t stream) {
   return in_strips<float>(
-      x, workspace, m, n, k, stream, [=](std::size_t first, unsigned count, float* panels) {
+      x, workspace, m, n, k, not_finite, stream,
+      [=](std::size_t first, unsigned count, float* panels) {
         detrun_pack_weight_32<<<pack_grid(count, k, kPanelOutputs), kPackThreads, 0, stream>>>(
             weight + first * k, count, k, panels);
         detrun_gemm_f32<<<gemm_grid(m, count), kGemmF32Threads, 0, stream>>>(
@@ -65,9 +67,10 @@ cudaError_t gemm_f32(const float* weight, const float* x, void* workspace, float
 }
 
 cudaError_t gemm_f16(const std::uint16_t* weight, const float* x, void* workspace, float* y,
-                     unsigned m, unsigned n, unsigned k, cudaStream_t stream) {
+                     unsigned m, unsigned n, unsigned k, int* not_finite, cudaStream_t stream) {
   return in_strips<std::uint16_t>(
-      x, workspace, m, n, k, stream, [=](std::size_t first, unsigned count, std::uint16_t* panels) {
+      x, workspace, m, n, k, not_finite, stream,
+      [=](std::size_t first, unsigned count, std::uint16_t* panels) {
         detrun_pack_weight_16<<<pack_grid(count, k, kPanelOutputs), kPackThreads, 0, stream>>>(
             weight + first * k, count, k, panels);
         detrun_gemm_f16<<<gemm_grid(m, count), kGemmF32Threads, 0, stream>>>(
@@ -76,9 +79,10 @@ cudaError_t gemm_f16(const std::uint16_t* weight, const float* x, void* workspac
 }
 
 cudaError_t gemm_bf16(const std::uint16_t* weight, const float* x, void* workspace, float* y,
-                      unsigned m, unsigned n, unsigned k, cudaStream_t stream) {
+                      unsigned m, unsigned n, unsigned k, int* not_finite, cudaStream_t stream) {
   return in_strips<std::uint16_t>(
-      x, workspace, m, n, k, stream, [=](std::size_t first, unsigned count, std::uint16_t* panels) {
+      x, workspace, m, n, k, not_finite, stream,
+      [=](std::size_t first, unsigned count, std::uint16_t* panels) {
         detrun_pack_weight_16<<<pack_grid(count, k, kPanelOutputs), kPackThreads, 0, stream>>>(
             weight + first * k, count, k, panels);
         detrun_gemm_bf16<<<gemm_grid(m, count), kGemmF32Threads, 0, stream>>>(

@@ -7,6 +7,7 @@
 
 #include "kernels/cuda/lanes.cuh"
 #include "kernels/cuda/planes.h"
+#include "kernels/cuda/warp.cuh"
 
 namespace detrun::device {
 
@@ -42,9 +43,11 @@ struct PanelBf16 {
 
 // Rows (n_rows, k) to panels of kWidth rows (kernels/cuda/planes.h), zeros beyond both. A block of
 // threads turns one step, 32 elements of each row of a panel, in shared memory, so that rows are
-// read and chains are written in whole pieces. Grid (steps, panels).
-template <class Element, unsigned kWidth>
-DETRUN_DEVICE void pack_panels(const Element* rows, unsigned n_rows, unsigned k, Element* panels) {
+// read and chains are written in whole pieces. Grid (steps, panels). With kLook elements that are
+// not finite raise the flag, unless it is nullptr.
+template <class Element, unsigned kWidth, bool kLook>
+DETRUN_DEVICE void pack_panels(const Element* rows, unsigned n_rows, unsigned k, Element* panels,
+                               int* not_finite) {
   constexpr unsigned kLine = kWidth + 1;  // an odd distance: a step's elements lie in all banks
   DETRUN_SHARED(Element, tile, kFloatLanes * kLine);
   const std::size_t steps = (static_cast<std::size_t>(k) + 31) / 32;
@@ -52,7 +55,11 @@ DETRUN_DEVICE void pack_panels(const Element* rows, unsigned n_rows, unsigned k,
   const std::size_t at = static_cast<std::size_t>(block_x()) * 32 + thread_x() % 32;
   for (unsigned row = thread_x() / 32; row < kWidth; row += kPackThreads / 32) {
     const bool inside = first + row < n_rows && at < k;
-    tile[thread_x() % 32 * kLine + row] = inside ? rows[(first + row) * k + at] : Element{0};
+    const Element element = inside ? rows[(first + row) * k + at] : Element{0};
+    if constexpr (kLook) {
+      if (not_finite != nullptr && !f32_is_finite(element)) raise_flag(not_finite);
+    }
+    tile[thread_x() % 32 * kLine + row] = element;
   }
   sync_block();
   Element* panel = panels + (first * 32 * steps + block_x() * kWidth);
@@ -62,18 +69,19 @@ DETRUN_DEVICE void pack_panels(const Element* rows, unsigned n_rows, unsigned k,
   }
 }
 
+// Of all that a product of many rows does, only this reads each activation once.
 DETRUN_KERNEL_OF(kPackThreads)
-void detrun_pack_x(const float* rows, unsigned n_rows, unsigned k, float* panels) {
-  pack_panels<float, kPanelRows>(rows, n_rows, k, panels);
+void detrun_pack_x(const float* rows, unsigned n_rows, unsigned k, float* panels, int* not_finite) {
+  pack_panels<float, kPanelRows, true>(rows, n_rows, k, panels, not_finite);
 }
 DETRUN_KERNEL_OF(kPackThreads)
 void detrun_pack_weight_32(const float* rows, unsigned n_rows, unsigned k, float* panels) {
-  pack_panels<float, kPanelOutputs>(rows, n_rows, k, panels);
+  pack_panels<float, kPanelOutputs, false>(rows, n_rows, k, panels, nullptr);
 }
 DETRUN_KERNEL_OF(kPackThreads)
 void detrun_pack_weight_16(const std::uint16_t* rows, unsigned n_rows, unsigned k,
                            std::uint16_t* panels) {
-  pack_panels<std::uint16_t, kPanelOutputs>(rows, n_rows, k, panels);
+  pack_panels<std::uint16_t, kPanelOutputs, false>(rows, n_rows, k, panels, nullptr);
 }
 
 // Thread (column, row) of 16 x 8 has weight rows 4 column .. + 3 and 64 + 4 column .. + 3, rows of

@@ -1,9 +1,10 @@
 // Matrix times vector for F32, F16 and BF16, contract clause 1: y (n_rows) = weight (n_rows,
 // n_cols) times x. One output is reduced by one fixed set of threads in the contract's order;
-// blocks split outputs.
+// blocks split outputs. Whether x is finite is for a block of its own to see, beside them.
 #pragma once
 
 #include "kernels/cuda/lanes.cuh"
+#include "kernels/cuda/warp.cuh"
 
 namespace detrun::device {
 
@@ -12,6 +13,7 @@ using namespace detrun::kernels;
 constexpr unsigned kGemvThreads = 128;
 constexpr unsigned kGemvFloatRows = kGemvThreads / 4;  // rows a block, 4 threads a row
 constexpr unsigned kGemvBatch = 8;                     // loads of a row in flight a thread
+constexpr unsigned kFiniteBatch = 8;                   // of the block that looks at x
 
 struct WeightF32 {
   using Element = float;
@@ -92,11 +94,31 @@ DETRUN_DEVICE void gemv_eights(const typename Weight::Element* w, const float* x
   for (; k < n_cols; k += 32) add_eight<Weight>(Weight::load(w + k), x + k, a);
 }
 
-// A chunk of 32 elements is read by four neighbours.
+// One block looks at all of x, once. Were every thread to look at what it multiplies, each product
+// would cost an operation more.
+DETRUN_DEVICE void check_finite(const float* x, unsigned n, int* not_finite) {
+  unsigned largest = 0;
+  for (unsigned first = 0; first < n; first += kFiniteBatch * kGemvThreads) {
+    DETRUN_UNROLL
+    for (unsigned b = 0; b < kFiniteBatch; ++b) {
+      const unsigned at = first + b * kGemvThreads + thread_x();
+      if (at < n) largest = uint_max(largest, f32_bits(x[at]) & kAbsMask);
+    }
+  }
+  if (largest >= kInfBits) raise_flag(not_finite);
+}
+
+// A chunk of 32 elements is read by four neighbours. With a flag to raise, block 0 has no rows: the
+// first to start, it has looked at x long before the last of the others ends.
 template <class Weight>
 DETRUN_DEVICE void gemv_float(const typename Weight::Element* weight, const float* x, float* y,
-                              unsigned n_rows, unsigned n_cols) {
-  const unsigned row = block_x() * kGemvFloatRows + thread_x() / 4;
+                              unsigned n_rows, unsigned n_cols, int* not_finite) {
+  const unsigned n_looking = not_finite != nullptr ? 1 : 0;
+  if (block_x() < n_looking) {
+    check_finite(x, n_cols, not_finite);
+    return;
+  }
+  const unsigned row = (block_x() - n_looking) * kGemvFloatRows + thread_x() / 4;
   const unsigned part = thread_x() % 4;
   const bool live = row < n_rows;
   const typename Weight::Element* w =
@@ -117,18 +139,18 @@ DETRUN_DEVICE void gemv_float(const typename Weight::Element* weight, const floa
 
 DETRUN_KERNEL_OF(kGemvThreads)
 void detrun_gemv_f32(const float* weight, const float* x, float* y, unsigned n_rows,
-                     unsigned n_cols) {
-  gemv_float<WeightF32>(weight, x, y, n_rows, n_cols);
+                     unsigned n_cols, int* not_finite) {
+  gemv_float<WeightF32>(weight, x, y, n_rows, n_cols, not_finite);
 }
 DETRUN_KERNEL_OF(kGemvThreads)
 void detrun_gemv_f16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
-                     unsigned n_cols) {
-  gemv_float<WeightF16>(weight, x, y, n_rows, n_cols);
+                     unsigned n_cols, int* not_finite) {
+  gemv_float<WeightF16>(weight, x, y, n_rows, n_cols, not_finite);
 }
 DETRUN_KERNEL_OF(kGemvThreads)
 void detrun_gemv_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
-                      unsigned n_cols) {
-  gemv_float<WeightBf16>(weight, x, y, n_rows, n_cols);
+                      unsigned n_cols, int* not_finite) {
+  gemv_float<WeightBf16>(weight, x, y, n_rows, n_cols, not_finite);
 }
 
 }  // namespace detrun::device

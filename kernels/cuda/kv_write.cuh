@@ -8,7 +8,7 @@
 namespace detrun::device {
 
 // Where a thread reads and writes: x is (n_rows, n_heads, head_dim), `out` the cache from position
-// 0, strides in elements. Row r goes to positions[r], without positions to r.
+// 0, strides in elements. Row r goes to positions[r].
 struct KvElement {
   std::size_t from, to;
   bool live;
@@ -21,7 +21,7 @@ DETRUN_DEVICE KvElement kv_element(const unsigned* positions, unsigned n_rows, u
   const std::size_t in_row = static_cast<std::size_t>(n_heads) * head_dim;
   if (at >= in_row * n_rows) return {0, 0, false};
   const std::size_t row = at / in_row;
-  const std::size_t position = positions != nullptr ? positions[row] : row;
+  const std::size_t position = positions[row];
   const std::size_t to =
       position * position_stride + at % in_row / head_dim * head_stride + at % head_dim;
   return {at, to, true};

@@ -11,13 +11,14 @@
 
 namespace detrun::cuda {
 
-/// y (n_rows) = weight (n_rows, n_cols) times x (n_cols). n_rows >= 1. Contract clause 1.
+/// y (n_rows) = weight (n_rows, n_cols) times x (n_cols). n_rows >= 1. Contract clause 1. The flag
+/// (int, 0 before) becomes 1 where x is not finite; nullptr: nobody wants to know.
 cudaError_t gemv_f32(const float* weight, const float* x, float* y, unsigned n_rows,
-                     unsigned n_cols, cudaStream_t stream);
+                     unsigned n_cols, int* not_finite, cudaStream_t stream);
 cudaError_t gemv_f16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
-                     unsigned n_cols, cudaStream_t stream);
+                     unsigned n_cols, int* not_finite, cudaStream_t stream);
 cudaError_t gemv_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
-                      unsigned n_cols, cudaStream_t stream);
+                      unsigned n_cols, int* not_finite, cudaStream_t stream);
 
 /// Contract clause 3 for one quantized row: y (n_rows). A group is a block of the file. For every
 /// type of DETRUN_QUANT_TYPES.
@@ -30,14 +31,15 @@ cudaError_t gemm_quant(Planes weight, QuantizedRows x, float* y, unsigned m, uns
                        unsigned n_groups, cudaStream_t stream);
 
 /// Contract clause 1: y (m, n) from x (m, k) and weight (n, k). The workspace has
-/// gemm_float_workspace bytes, at a multiple of kImageAlignment; element_bytes is 4 or 2.
+/// gemm_float_workspace bytes, at a multiple of kImageAlignment; element_bytes is 4 or 2. The flag
+/// as of a GEMV.
 std::size_t gemm_float_workspace(std::size_t m, std::size_t n, std::size_t k,
                                  std::size_t element_bytes);
 cudaError_t gemm_f32(const float* weight, const float* x, void* workspace, float* y, unsigned m,
-                     unsigned n, unsigned k, cudaStream_t stream);
+                     unsigned n, unsigned k, int* not_finite, cudaStream_t stream);
 cudaError_t gemm_f16(const std::uint16_t* weight, const float* x, void* workspace, float* y,
-                     unsigned m, unsigned n, unsigned k, cudaStream_t stream);
+                     unsigned m, unsigned n, unsigned k, int* not_finite, cudaStream_t stream);
 cudaError_t gemm_bf16(const std::uint16_t* weight, const float* x, void* workspace, float* y,
-                      unsigned m, unsigned n, unsigned k, cudaStream_t stream);
+                      unsigned m, unsigned n, unsigned k, int* not_finite, cudaStream_t stream);
 
 }  // namespace detrun::cuda

@@ -50,7 +50,7 @@ cudaError_t quantize(const float* x, std::size_t n_blocks, std::int8_t* quants, 
                      float* sums, std::int16_t* half_sums, int* not_finite, cudaStream_t stream);
 
 /// Contract clause 7: x (n_rows, n_heads, head_dim) to `out`, the cache from position 0: row r to
-/// positions[r], or to r where positions is nullptr; strides in elements.
+/// positions[r]; strides in elements.
 cudaError_t kv_write_f16(const float* x, const unsigned* positions, unsigned n_rows,
                          unsigned n_heads, unsigned head_dim, std::size_t position_stride,
                          std::size_t head_stride, std::uint16_t* out, int* does_not_fit,

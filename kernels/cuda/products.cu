@@ -16,11 +16,11 @@ using kernels::InputForm;
 // ---- F32, F16, BF16: rows as in the file; gemm makes panels of them ----------------------------
 
 template <class Element>
-using FloatGemv = cudaError_t (*)(const Element*, const float*, float*, unsigned, unsigned,
+using FloatGemv = cudaError_t (*)(const Element*, const float*, float*, unsigned, unsigned, int*,
                                   cudaStream_t);
 template <class Element>
 using FloatGemm = cudaError_t (*)(const Element*, const float*, void*, float*, unsigned, unsigned,
-                                  unsigned, cudaStream_t);
+                                  unsigned, int*, cudaStream_t);
 template <class Element>
 using FloatEmbed = cudaError_t (*)(const Element*, const int*, unsigned, unsigned, float*,
                                    cudaStream_t);
@@ -40,14 +40,14 @@ struct FloatProduct {
   }
   static cudaError_t gemv(DeviceMatrix weight, const Activations& x, float* y,
                           cudaStream_t stream) {
-    return kGemv(rows(weight), x.x, y, weight.n, weight.k, stream);
+    return kGemv(rows(weight), x.x, y, weight.n, weight.k, x.not_finite, stream);
   }
   static std::size_t workspace_bytes(std::size_t m, std::size_t n, std::size_t k) {
     return gemm_float_workspace(m, n, k, sizeof(Element));
   }
   static cudaError_t gemm(DeviceMatrix weight, const Activations& x, void* workspace, float* y,
                           cudaStream_t stream) {
-    return kGemm(rows(weight), x.x, workspace, y, x.m, weight.n, weight.k, stream);
+    return kGemm(rows(weight), x.x, workspace, y, x.m, weight.n, weight.k, x.not_finite, stream);
   }
   static cudaError_t embed(DeviceMatrix matrix, const int* tokens, unsigned n_tokens, float* out,
                            cudaStream_t stream) {

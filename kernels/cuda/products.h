@@ -23,6 +23,9 @@ struct Activations {
   const float* x;           ///< (m, k), kFloat
   QuantizedRows quantized;  ///< kQuantized: with sums and half_sums, whatever the type needs
   unsigned m;
+  /// kFloat: a flag (int, 0 before) that becomes 1 where a row is not finite; nullptr: nobody wants
+  /// to know. Quantized rows were looked at when they were made.
+  int* not_finite = nullptr;
 };
 
 struct ProductOps {

@@ -2,6 +2,9 @@
 // of panels, threads, shared memory tiles and chains.
 #include "kernels/cuda/gemm_f32.cuh"
 
+#include <cmath>
+#include <limits>
+
 #include "tests/cuda/product_support.h"
 
 namespace detrun {
@@ -27,7 +30,12 @@ std::vector<Shape> shapes() {
   return all;
 }
 
-const auto kPackX = device::detrun_pack_x;
+// Of finite rows, which raise no flag.
+void pack_x(const float* rows, unsigned n_rows, unsigned k, float* panels) {
+  int flag = 0;
+  device::detrun_pack_x(rows, n_rows, k, panels, &flag);
+  CHECK(flag == 0);
+}
 const auto kPack32 = device::detrun_pack_weight_32;
 const auto kPack16 = device::detrun_pack_weight_16;
 
@@ -61,7 +69,7 @@ std::vector<float> emulated(Kernel kernel, Pack pack_weight, emulation::LaneOrde
   const auto& [m, n, k] = shape;
   Aligned<Element> w =
       aligned(packed<Element>(pack_weight, cuda::kPanelOutputs, order, n, k, weight));
-  Aligned<float> x_panels = aligned(packed<float>(kPackX, cuda::kPanelRows, order, m, k, x));
+  Aligned<float> x_panels = aligned(packed<float>(pack_x, cuda::kPanelRows, order, m, k, x));
   const std::size_t stride = n + 7;
   std::vector<float> y(m * stride, 1e30f);
   const emulation::Dim grid{blocks_for(n, cuda::kPanelOutputs), blocks_for(m, cuda::kPanelRows), 1};
@@ -131,9 +139,35 @@ void check_places(void (*kernel)(const Element*, unsigned, unsigned, Element*), 
 }
 
 TEST_CASE("rows go to their places in panels, with zeros around them") {
-  check_places<float>(kPackX, 64);
+  check_places<float>(pack_x, 64);
   check_places<float>(kPack32, 128);
   check_places<std::uint16_t>(kPack16, 128);
+}
+
+TEST_CASE("one activation that is not finite raises the flag, wherever it is") {
+  constexpr unsigned kRows = 70, kK = 45;
+  const auto flag_of = [](float bad, std::size_t at, bool look) {
+    std::vector<float> rows(std::size_t{kRows} * kK + 1, std::numeric_limits<float>::max());
+    rows[at] = bad;
+    std::vector<float> panels(cuda::panel_elements(kRows, kK, cuda::kPanelRows));
+    int flag = 0;
+    const emulation::Dim grid{blocks_for(kK, 32), blocks_for(kRows, cuda::kPanelRows), 1};
+    CHECK(emulation::launch(grid, {device::kPackThreads, 1, 1}, kOrders[0], [&] {
+            device::detrun_pack_x(rows.data(), kRows, kK, panels.data(), look ? &flag : nullptr);
+          }) == "");
+    return flag;
+  };
+  for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+    for (const std::size_t row : {0u, 1u, 63u, 64u, 69u}) {
+      for (const std::size_t i : {0u, 31u, 32u, 44u}) {
+        CAPTURE(row);
+        CAPTURE(i);
+        CHECK(flag_of(bad, row * kK + i, true) == 1);
+      }
+    }
+    CHECK(flag_of(bad, 0, false) == 0);
+    CHECK(flag_of(bad, std::size_t{kRows} * kK, true) == 0);  // behind the rows
+  }
 }
 
 TEST_CASE("the F32 GEMM kernel equals the scalar reference bit for bit") {

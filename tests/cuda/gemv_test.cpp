@@ -1,5 +1,9 @@
-// GEMV kernels, emulated, bit-equal to the scalar reference over shapes that cross every boundary.
+// GEMV kernels, emulated, bit-equal to the scalar reference over shapes that cross every boundary;
+// and what they say of activations that are not finite.
 #include "kernels/cuda/gemv.cuh"
+
+#include <cmath>
+#include <limits>
 
 #include "tests/cuda/product_support.h"
 
@@ -28,16 +32,21 @@ void check_float_kernel(Kernel kernel, std::uint32_t gguf_id, Element (*narrow)(
     for (std::size_t i = 0; i < wide.size(); ++i) weight[i] = narrow(wide[i]);
     const std::vector<float> expected = scalar_product(gguf_id, weight.data(), 1, n, k, x);
     for (const auto order : kOrders) {
-      Output y(n);
-      Aligned<Element> w(weight.size());
-      Aligned<float> v(x.size());
-      std::copy(weight.begin(), weight.end(), w.data());
-      std::copy(x.begin(), x.end(), v.data());
-      launch_rows(blocks_for(n, device::kGemvFloatRows), device::kGemvThreads, order,
-                  [&] { kernel(w.data(), v.data(), y.data(), n, k); });
-      CAPTURE(n);
-      CAPTURE(k);
-      CHECK(same_bits(expected, y.take()));
+      for (const bool look : {false, true}) {
+        Output y(n);
+        Aligned<Element> w(weight.size());
+        Aligned<float> v(x.size());
+        std::copy(weight.begin(), weight.end(), w.data());
+        std::copy(x.begin(), x.end(), v.data());
+        int flag = 0;
+        int* not_finite = look ? &flag : nullptr;
+        launch_rows(blocks_for(n, device::kGemvFloatRows) + (look ? 1 : 0), device::kGemvThreads,
+                    order, [&] { kernel(w.data(), v.data(), y.data(), n, k, not_finite); });
+        CAPTURE(n);
+        CAPTURE(k);
+        CHECK(same_bits(expected, y.take()));
+        CHECK(flag == 0);
+      }
     }
   }
 }
@@ -53,7 +62,7 @@ TEST_CASE("a product whose every term underflows is +0 in the GEMV kernel") {
   const std::vector<float> x(70, 0x1p-100f), weight(70, -0x1p-100f);
   Output y(1);
   launch_rows(1, device::kGemvThreads, kOrders[0],
-              [&] { device::detrun_gemv_f32(weight.data(), x.data(), y.data(), 1, 70); });
+              [&] { device::detrun_gemv_f32(weight.data(), x.data(), y.data(), 1, 70, nullptr); });
   CHECK(kernels::f32_bits(y.take()[0]) == 0);
 }
 
@@ -65,6 +74,30 @@ TEST_CASE("the F16 GEMV kernel equals the scalar reference bit for bit") {
 TEST_CASE("the BF16 GEMV kernel equals the scalar reference bit for bit") {
   check_float_kernel<decltype(&device::detrun_gemv_bf16), std::uint16_t>(
       device::detrun_gemv_bf16, 30, [](float v) { return f32_to_bf16(v); });
+}
+
+TEST_CASE("the GEMV kernels say of one element anywhere in x that it is not finite") {
+  constexpr unsigned kK = 2 * device::kFiniteBatch * device::kGemvThreads + 7;
+  const std::vector<std::uint16_t> weight(kK);
+  for (const float bad : {HUGE_VALF, -HUGE_VALF, std::nanf("")}) {
+    for (const unsigned k : {1u, 8u, 130u, kK}) {
+      for (const unsigned at : {0u, 1u, 127u, 128u, 1023u, 1024u, 2047u, 2048u, kK - 1}) {
+        if (at > k) continue;  // at k: behind the row, for nobody to see
+        std::vector<float> x(std::size_t{k} + 1, std::numeric_limits<float>::max());
+        x[at] = bad;
+        Aligned<float> v(x.size());
+        std::copy(x.begin(), x.end(), v.data());
+        Output y(1);
+        int flag = 0;
+        launch_rows(2, device::kGemvThreads, kOrders[0], [&] {
+          device::detrun_gemv_f16(weight.data(), v.data(), y.data(), 1, k, &flag);
+        });
+        CAPTURE(k);
+        CAPTURE(at);
+        CHECK(flag == (at < k ? 1 : 0));
+      }
+    }
+  }
 }
 
 }  // namespace detrun

@@ -3,6 +3,7 @@
 #include "kernels/cuda/products.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "tests/cuda/product_support.h"
@@ -70,6 +71,13 @@ class Product {
     }
     return y.take();
   }
+  // Whether a product says that activations with `value` in the last row's last place are finite.
+  int flag_with(float value) {
+    x_.data()[x_.size() - 1] = value;
+    flag_ = 0;
+    m_ == 1 ? by_gemv() : by_gemm();
+    return flag_;
+  }
   std::vector<float> by_gemv() {
     Output y(weight_.n);
     CHECK(ops_.gemv(weight_, activations(), y.data(), nullptr) == cudaSuccess);
@@ -79,7 +87,7 @@ class Product {
  private:
   static constexpr std::size_t kBehind = 1024;
   cuda::Activations activations() {
-    cuda::Activations x{x_.data(), {}, m_};
+    cuda::Activations x{x_.data(), {}, m_, &flag_};
     if (quantized_) x = {nullptr, quantized_->view(), m_};
     return x;
   }
@@ -92,6 +100,7 @@ class Product {
   Aligned<std::byte> workspace_;
   std::optional<DeviceRows> quantized_;
   cuda::DeviceMatrix weight_{};
+  int flag_ = 0;
 };
 
 void check_product(std::mt19937& random, const ProductOps& ops, unsigned m, unsigned n,
@@ -130,6 +139,22 @@ TEST_CASE("products through the table equal the scalar reference bit for bit") {
     for (const unsigned m : {1u, 2u, 33u, 65u}) {
       check_product(random, *ops, m, 67, floats ? 45 : 512);
       check_product(random, *ops, m, 5, floats ? 264 : 256);
+    }
+  }
+}
+
+TEST_CASE("products of floats through the table raise the flag where activations are not finite") {
+  std::mt19937 random(8);
+  for (const std::uint32_t id : {0u, 1u, 30u}) {
+    for (const unsigned m : {1u, 2u, 65u}) {
+      for (const unsigned n : {1u, 32u, 33u, 129u}) {
+        CAPTURE(id);
+        CAPTURE(m);
+        CAPTURE(n);
+        Product product(random, *cuda::find_product(id), m, n, 72);
+        CHECK(product.flag_with(1.0f) == 0);
+        CHECK(product.flag_with(HUGE_VALF) == 1);
+      }
     }
   }
 }

@@ -147,8 +147,8 @@ TEST_CASE("the quantization writes no sums where none are wanted") {
 
 namespace {
 
-// K or V rows into a cache (head, position, stride): every row to a position of its own, from the
-// last backwards, and without positions to the first ones; the rest must stay.
+// K or V rows into a cache (head, position, stride): every row to a position of its own, one after
+// another and from the last backwards; the rest must stay.
 template <class Element, class Kernel>
 int check_kv(Kernel kernel, bool (*reference)(const float*, std::uint64_t, Element*),
              const std::vector<float>& x, unsigned n_rows, unsigned n_heads, unsigned head_dim) {
@@ -157,10 +157,10 @@ int check_kv(Kernel kernel, bool (*reference)(const float*, std::uint64_t, Eleme
   const std::size_t head_stride = stride * n_positions;
   const std::vector<Element> before(head_stride * n_heads, Element{7});
   int expected_flag = 0;
-  for (const bool with_positions : {false, true}) {
+  for (const bool backwards : {false, true}) {
     std::vector<unsigned> positions;
     for (unsigned r = 0; r < n_rows; ++r) {
-      positions.push_back(with_positions ? n_positions - 1 - 2 * r : r);
+      positions.push_back(backwards ? n_positions - 1 - 2 * r : r);
     }
     std::vector<Element> expected = before;
     for (unsigned r = 0; r < n_rows; ++r) {
@@ -174,8 +174,8 @@ int check_kv(Kernel kernel, bool (*reference)(const float*, std::uint64_t, Eleme
       std::vector<Element> cache = before;
       int flag = 0;
       launch_rows(blocks_for(x.size(), device::kRowThreads), device::kRowThreads, order, [&] {
-        kernel(x.data(), with_positions ? positions.data() : nullptr, n_rows, n_heads, head_dim,
-               stride, head_stride, cache.data(), &flag);
+        kernel(x.data(), positions.data(), n_rows, n_heads, head_dim, stride, head_stride,
+               cache.data(), &flag);
       });
       CHECK(flag == expected_flag);
       const bool equal =

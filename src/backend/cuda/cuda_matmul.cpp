@@ -34,11 +34,12 @@ T* at(std::byte* memory, std::uint64_t offset) {
   return static_cast<T*>(static_cast<void*>(memory + offset));
 }
 
-/// Row `row` of the activations, for kernels that take one.
-cuda::Activations one_row(const cuda::Activations& x, std::uint64_t row, std::uint64_t k) {
+/// Rows `row` to row + n - 1 of the activations.
+cuda::Activations some_rows(const cuda::Activations& x, std::uint64_t row, std::uint32_t n,
+                            std::uint64_t k) {
   const std::uint64_t blocks = row * (k / kActivationBlock);
   cuda::Activations out = x;
-  out.m = 1;
+  out.m = n;
   if (x.x != nullptr) out.x += row * k;
   if (x.quantized.quants != nullptr) {
     out.quantized = {x.quantized.quants + row * k, x.quantized.scales + blocks,
@@ -88,7 +89,6 @@ std::uint64_t CudaMatmul::workspace_bytes(std::uint64_t rows) const {
 
 std::uint64_t CudaMatmul::scratch_bytes(const PassShape& shape) const {
   std::uint64_t bytes = workspace_bytes(shape.rows) + pinned_.scratch_bytes(shape);
-  if (has(InputForm::kFloat)) bytes += shape.rows * shape.row_floats * sizeof(float);
   if (has(InputForm::kQuantized)) bytes += QuantizedParts(shape.rows, shape.row_floats).bytes();
   return bytes;
 }
@@ -96,25 +96,9 @@ std::uint64_t CudaMatmul::scratch_bytes(const PassShape& shape) const {
 void CudaMatmul::reserve(const PassShape& shape) {
   pinned_.reserve(shape);
   workspace_.room(workspace_bytes(shape.rows));
-  if (has(InputForm::kFloat)) checked_.room_for<float>(shape.rows * shape.row_floats);
   if (has(InputForm::kQuantized)) {
     quantized_.room(QuantizedParts(shape.rows, shape.row_floats).bytes());
   }
-}
-
-// The kernel that writes an f32 cache copies rows and raises the flag for what is not finite: the
-// copy goes nowhere.
-void CudaMatmul::check_finite(const CudaWeight& reader, const float* x, std::uint32_t rows) {
-  const std::uint64_t k = reader.k;
-  auto* copy = checked_.room_for<float>(rows * k);
-  flag_.launch_rows(
-      rows,
-      [&](std::uint32_t first, std::uint32_t n) {
-        check_cuda(cuda::kv_write_f32(x + first * k, nullptr, n, 1, reader.k, k, k, copy,
-                                      flag_.get(), stream_.get()),
-                   "matmul");
-      },
-      [&](std::uint32_t row) { throw_activation_not_finite(reader.name, row, rows); });
 }
 
 cuda::QuantizedRows CudaMatmul::quantize(const CudaWeight& reader, const float* x,
@@ -145,7 +129,7 @@ void CudaMatmul::multiply(const CudaProduct& product, const cuda::Activations& x
       x.m == 1 || (x.m <= kGemvRowsMax && rows_are_aligned(weight.ops->input, weight.k));
   if (by_row) {
     for (std::uint32_t row = 0; row < x.m; ++row) {
-      check_cuda(weight.ops->gemv(weight.matrix(), one_row(x, row, weight.k),
+      check_cuda(weight.ops->gemv(weight.matrix(), some_rows(x, row, 1, weight.k),
                                   product.y + std::uint64_t{row} * weight.n, stream_.get()),
                  "matmul");
     }
@@ -153,6 +137,21 @@ void CudaMatmul::multiply(const CudaProduct& product, const cuda::Activations& x
   }
   std::byte* workspace = workspace_.room(weight.ops->workspace_bytes(x.m, weight.n, weight.k));
   check_cuda(weight.ops->gemm(weight.matrix(), x, workspace, product.y, stream_.get()), "matmul");
+}
+
+// The first product of float activations looks at them while it reads them.
+void CudaMatmul::multiply_checked(const CudaProduct& product, const cuda::Activations& x) {
+  const CudaWeight& weight = *product.weight;
+  cuda::Activations looked_at = x;
+  looked_at.not_finite = flag_.get();
+  flag_.launch_rows(
+      x.m,
+      [&](std::uint32_t first, std::uint32_t n) {
+        const std::uint64_t past = std::uint64_t{first} * weight.n;
+        multiply({&weight, product.y + past, product.y_floats - past},
+                 some_rows(looked_at, first, n, weight.k));
+      },
+      [&](std::uint32_t row) { throw_activation_not_finite(weight.name, row, x.m); });
 }
 
 void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std::uint32_t rows) {
@@ -170,16 +169,17 @@ void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std:
     }
     const bool quantized = weight.ops->input == InputForm::kQuantized;
     cuda::Activations& input = quantized ? as_quants : as_floats;
-    if (input.m == 0) {
+    const bool first = input.m == 0;
+    if (first) {
       input.m = rows;
-      if (quantized) {
-        input.quantized = quantize(weight, x, rows);
-      } else {
-        check_finite(weight, x, rows);
-        input.x = x;
-      }
+      input.x = x;
+      if (quantized) input.quantized = quantize(weight, x, rows);
     }
-    multiply(product, input);
+    if (first && !quantized) {
+      multiply_checked(product, input);
+    } else {
+      multiply(product, input);
+    }
   }
 }
 

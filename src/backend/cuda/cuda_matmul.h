@@ -22,7 +22,6 @@ class CudaMatmul {
       : stream_(stream),
         flag_(flag),
         pinned_(pinned),
-        checked_("activations", moves),
         quantized_("activations", moves),
         workspace_("a matrix product", moves) {}
   /// A weight that may come: what scratch_bytes and reserve count with.
@@ -48,15 +47,15 @@ class CudaMatmul {
   };
   std::uint64_t workspace_bytes(std::uint64_t rows) const;
   bool has(kernels::InputForm form) const;
-  void check_finite(const CudaWeight& reader, const float* x, std::uint32_t rows);
   cuda::QuantizedRows quantize(const CudaWeight& reader, const float* x, std::uint32_t rows);
+  void multiply_checked(const CudaProduct& product, const cuda::Activations& x);
   void multiply(const CudaProduct& product, const cuda::Activations& x);
 
   const CudaStream& stream_;
   CudaFlag& flag_;
   CudaPinned& pinned_;
   std::vector<Expected> expected_;  ///< distinct shapes
-  CudaScratch checked_, quantized_, workspace_;
+  CudaScratch quantized_, workspace_;
 };
 
 }  // namespace detrun

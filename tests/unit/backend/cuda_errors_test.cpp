@@ -275,6 +275,16 @@ TEST_CASE("while errors are placed every operator names its row, as the CPU does
         const MatmulTask task{weight.get(), y.get()};
         backend.matmul({&task, 1}, *x, kRows);
       },
+      [&](Backend& backend) {  // the first weight of floats is named
+        const auto x = backend.new_buffer(bad.size());
+        backend.upload(*x, bad);
+        const auto y = backend.new_buffer(bad.size());
+        const auto halves = std::as_bytes(std::span(ones).first(kWidth));
+        const auto first = backend.load_weight({"first", QType::kF32, kWidth, 1, halves});
+        const auto second = backend.load_weight({"second", QType::kF16, kWidth, 2, halves});
+        const MatmulTask tasks[] = {{first.get(), y.get()}, {second.get(), y.get()}};
+        backend.matmul(tasks, *x, kRows);
+      },
       [&](Backend& backend) {
         const auto x = backend.new_buffer(bad.size());
         backend.upload(*x, bad);

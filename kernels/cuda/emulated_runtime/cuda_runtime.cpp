@@ -50,6 +50,7 @@ struct Runtime {
   std::string complaint;
   bool descending = false;
   std::atomic<std::uint64_t> launches = 0;
+  std::atomic<std::uint64_t> waits = 0;
 
   static std::vector<EmulatedDevice> first_devices() {
     if (std::getenv("DETRUN_SMOKE_NO_DEVICE") != nullptr) return {};
@@ -279,6 +280,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   if (stream == nullptr) return last_error;
   if (stream->spoil_capture()) return note(cudaErrorStreamCaptureUnsupported);
+  if (!stream->is_done(stream->all_queued())) ++runtime().waits;
   return stream->run_all();
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -301,6 +303,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     event->stream->spoil_capture();
     return note(cudaErrorCapturedEvent);
   }
+  if (!event->stream->is_done(event->count)) ++runtime().waits;
   return event->stream->run(event->count);
 }
 
@@ -356,6 +359,8 @@ std::uint64_t allocated_bytes() {
 bool is_device_memory(const void* memory, std::size_t size) { return is_on_device(memory, size); }
 
 std::uint64_t launches_executed() { return runtime().launches; }
+
+std::uint64_t waits() { return runtime().waits; }
 
 void launch_emulated(dim3 grid, dim3 block, cudaStream_t stream, std::function<void()> body) {
   if (grid.x == 0 || grid.y == 0 || grid.z == 0) {

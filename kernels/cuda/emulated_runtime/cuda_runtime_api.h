@@ -111,6 +111,8 @@ std::string take_complaint();
 std::uint64_t allocated_bytes();
 /// Launches executed so far, by all streams.
 std::uint64_t launches_executed();
+/// Times that somebody had to wait for a stream or an event, because not all of its work was done.
+std::uint64_t waits();
 /// Graphs made ready to be launched, and launches of graphs, so far.
 std::uint64_t graphs_instantiated();
 std::uint64_t graphs_launched();

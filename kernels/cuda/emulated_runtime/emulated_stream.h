@@ -48,6 +48,10 @@ struct CUstream_st {
     if (captured) spoiled = true;
     return captured != nullptr;
   }
+  bool is_done(std::uint64_t count) {
+    const std::lock_guard lock(mutex);
+    return n_done >= count;
+  }
   /// Until `count` pieces of work are done.
   cudaError_t run(std::uint64_t count) {
     const std::lock_guard lock(mutex);
@@ -58,12 +62,11 @@ struct CUstream_st {
     }
     return failed;
   }
-  cudaError_t run_all() {
-    mutex.lock();
-    const std::uint64_t count = n_queued;
-    mutex.unlock();
-    return run(count);
+  std::uint64_t all_queued() {
+    const std::lock_guard lock(mutex);
+    return n_queued;
   }
+  cudaError_t run_all() { return run(all_queued()); }
 };
 
 struct CUevent_st {

@@ -18,19 +18,21 @@ std::uint32_t blocks_of(std::uint64_t n_positions) {
   return static_cast<std::uint32_t>((n_positions + kernels::kKvBlock - 1) / kernels::kKvBlock);
 }
 
-// Two states, then the values, of every (row, head, block).
-std::uint64_t state_floats(std::uint64_t rows, std::uint64_t n_heads, std::uint64_t n_blocks) {
-  return (rows * n_heads * n_blocks * 2 + 63) / 64 * 64;
-}
+/// Two states of every (row, head, block), then the values, each at a multiple of 256 bytes.
+struct States {
+  States(std::uint64_t rows, std::uint64_t n_heads, std::uint64_t n_blocks, std::uint64_t head_dim)
+      : states((rows * n_heads * n_blocks * 2 + 63) / 64 * 64),
+        values(rows * n_heads * n_blocks * head_dim) {}
+  std::uint64_t floats() const { return states + values; }
+  std::uint64_t states, values;
+};
 
 }  // namespace
 
 std::uint64_t CudaAttention::scratch_bytes(const PassShape& shape) {
   const std::uint64_t rows = std::min(shape.rows, kSplitRowsMax);
   const std::uint64_t n_blocks = std::min(blocks_of(shape.n_ctx), kBlocksMax);
-  return (state_floats(rows, shape.n_heads, n_blocks) +
-          rows * shape.n_heads * n_blocks * shape.head_dim) *
-         sizeof(float);
+  return States(rows, shape.n_heads, n_blocks, shape.head_dim).floats() * sizeof(float);
 }
 
 // A power of two: as many graphs of a step as the context has doublings. The states of all blocks
@@ -66,14 +68,12 @@ void CudaAttention::run(const CudaAttentionTask& task) {
     check_cuda(stream(in, task.out, stream_.get()), "attention");
     return;
   }
-  const std::uint64_t n_states = state_floats(task.rows, params.n_heads, in.n_blocks);
-  const std::uint64_t n_values =
-      std::uint64_t{task.rows} * params.n_heads * in.n_blocks * params.head_dim;
-  auto* states = states_.room_for<float>(n_states + n_values);
+  const States parts(task.rows, params.n_heads, in.n_blocks, params.head_dim);
+  auto* states = states_.room_for<float>(parts.floats());
+  float* values = states + parts.states;
   const auto blocks = f16 ? cuda::attention_blocks_f16 : cuda::attention_blocks_f32;
-  check_cuda(blocks(in, states, states + n_states, stream_.get()), "attention");
-  check_cuda(cuda::attention_merge(in, states, states + n_states, task.out, stream_.get()),
-             "attention");
+  check_cuda(blocks(in, states, values, stream_.get()), "attention");
+  check_cuda(cuda::attention_merge(in, states, values, task.out, stream_.get()), "attention");
 }
 
 }  // namespace detrun

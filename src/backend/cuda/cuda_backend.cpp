@@ -111,7 +111,7 @@ class CudaBackend final : public Backend {
   BackendInfo info_;
   CudaStream stream_;
   CudaTransfer transfer_{stream_};
-  CudaFlag flag_{stream_, transfer_};
+  CudaFlag flag_{stream_};
   ScratchMoves moves_;
   CudaPinned pinned_{stream_, transfer_, flag_, moves_};
   CudaMatmul matmul_{stream_, flag_, pinned_, moves_};
@@ -224,8 +224,9 @@ void CudaBackend::upload(Buffer& to, std::span<const float> from) {
 void CudaBackend::download(const Buffer& from, std::uint64_t offset, std::span<float> out) {
   use_device();
   DETRUN_CHECK(offset <= from.n_floats());
-  transfer_.download(out.data(), floats(from, offset + out.size()) + offset, out.size_bytes());
-  flag_.check();
+  const float* first = floats(from, offset + out.size()) + offset;
+  if (out.empty()) return flag_.check();
+  flag_.check([&] { transfer_.download(out.data(), first, out.size_bytes()); });
 }
 
 void CudaBackend::embed(const Weight& table, std::span<const std::int32_t> tokens, Buffer& out) {

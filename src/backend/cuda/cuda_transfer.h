@@ -16,7 +16,7 @@ class CudaTransfer {
   explicit CudaTransfer(const CudaStream& stream);
   /// Queues a copy. `from` may change at once; `to` may still be read by work queued before.
   void upload(void* to, const void* from, std::uint64_t n_bytes);
-  /// Waits for all work queued before and for the copy.
+  /// Waits for all work queued before and for the copy: once for every 8 MiB, for 0 bytes never.
   void download(void* to, const void* from, std::uint64_t n_bytes);
 
  private:

@@ -167,6 +167,22 @@ TEST_CASE("steps with and without logits are graphs of their own") {
   CHECK(launched == 18);
 }
 
+TEST_CASE("a decoding step waits for the device once, for its logits and its errors together") {
+  const std::string bytes = tiny_llama(kShape).bytes();
+  for (const Where where : {Where::kLaunches, Where::kGraphs}) {
+    const Setup setup(where, bytes);
+    const Ids tokens = random_tokens(20, setup.model->spec().n_vocab);
+    const auto context = setup.context(64);
+    Outcome outcome;
+    step(*context, setup, tokens, 1, 1, outcome);
+    for (std::uint32_t i = 1; i < 20; ++i) {
+      const std::uint64_t before = emulation::waits();
+      step(*context, setup, tokens, 1, i % 2, outcome);
+      CHECK(emulation::waits() - before == 1);
+    }
+  }
+}
+
 TEST_CASE("a context that is reset replays its graphs on the new tokens") {
   const std::uint64_t launched =
       check_same_everywhere(tiny_llama(kShape).bytes(), [](const Setup& setup) {

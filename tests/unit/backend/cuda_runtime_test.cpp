@@ -56,6 +56,27 @@ TEST_CASE("an event waits for what was queued before it and for nothing later") 
   CHECK(byte == 4);
 }
 
+TEST_CASE("a wait counts when there is something to wait for") {
+  const CudaStream stream;
+  CudaEvent event;
+  const DeviceMemory memory(kBytes, "memory");
+  const std::uint64_t before = emulation::waits();
+  stream.synchronize();
+  event.synchronize();
+  CHECK(emulation::waits() == before);
+  for (int i = 0; i < 2; ++i) {
+    check_cuda(cudaMemsetAsync(memory.data(), 3, kBytes, stream.get()), "memset");
+    event.record(stream);
+  }
+  event.synchronize();
+  CHECK(emulation::waits() == before + 1);
+  stream.synchronize();  // the event had waited for all
+  CHECK(emulation::waits() == before + 1);
+  check_cuda(cudaMemsetAsync(memory.data(), 3, kBytes, stream.get()), "memset");
+  stream.synchronize();
+  CHECK(emulation::waits() == before + 2);
+}
+
 TEST_CASE("copies beyond an allocation or of memory that is not pinned are refused") {
   const CudaStream stream;
   const DeviceMemory memory(kBytes, "memory");

@@ -16,6 +16,8 @@ using cuda::AttentionInput;
 constexpr unsigned kAttentionThreads = 128;
 constexpr unsigned kScoreGroups = kAttentionThreads / kScoreLanes;  // positions scored at once
 constexpr unsigned kSlots = kKvBlock;
+constexpr unsigned kKvBatch = 16;    // loads of K or V in flight a thread
+constexpr unsigned kStateBatch = 8;  // the same of states and values to merge
 // The shared array of a thread block: scores, then weights, of the 64 slots; then m_b and l_b.
 constexpr unsigned kAtMax = kSlots;
 constexpr unsigned kAtSum = kSlots + 1;
@@ -65,8 +67,18 @@ DETRUN_DEVICE void score_slots(const AttentionInput& in, const float* q,
     const typename Kv::Element* row =
         k + static_cast<std::size_t>(visible ? slot : slots.lo) * in.position_stride;
     float a = 0.0f;
-    for (unsigned d = lane; d < in.head_dim; d += kScoreLanes) {
-      a = f32_fma(q[d], Kv::widen(row[d]), a);
+    for (unsigned first = lane; first < in.head_dim; first += kKvBatch * kScoreLanes) {
+      typename Kv::Element loaded[kKvBatch];
+      DETRUN_UNROLL
+      for (unsigned i = 0; i < kKvBatch; ++i) {
+        const unsigned d = first + i * kScoreLanes;
+        if (d < in.head_dim) loaded[i] = row[d];
+      }
+      DETRUN_UNROLL
+      for (unsigned i = 0; i < kKvBatch; ++i) {
+        const unsigned d = first + i * kScoreLanes;
+        if (d < in.head_dim) a = f32_fma(q[d], Kv::widen(loaded[i]), a);
+      }
     }
     a = f32_add(a, shuffle_xor(a, 4));
     a = f32_add(a, shuffle_xor(a, 2));
@@ -120,8 +132,18 @@ template <class Kv, class Shared>
 DETRUN_DEVICE float block_value(const AttentionInput& in, const typename Kv::Element* v,
                                 const Slots& slots, unsigned d, Shared& shared) {
   float o = 0.0f;
-  for (unsigned slot = slots.lo; slot < slots.hi; ++slot) {
-    o = f32_fma(shared[slot], Kv::widen(v[slot * in.position_stride + d]), o);
+  for (unsigned first = slots.lo; first < slots.hi; first += kKvBatch) {
+    typename Kv::Element loaded[kKvBatch];
+    DETRUN_UNROLL
+    for (unsigned i = 0; i < kKvBatch; ++i) {
+      const unsigned slot = first + i;
+      if (slot < slots.hi) loaded[i] = v[slot * in.position_stride + d];
+    }
+    DETRUN_UNROLL
+    for (unsigned i = 0; i < kKvBatch; ++i) {
+      const unsigned slot = first + i;
+      if (slot < slots.hi) o = f32_fma(shared[slot], Kv::widen(loaded[i]), o);
+    }
   }
   return o;
 }
@@ -167,6 +189,19 @@ void detrun_attention_blocks_f32(AttentionInput in, float* states, float* values
   attention_blocks<KvF32>(in, states, values);
 }
 
+// One element of o after one more block. The first is copied unless there are sinks.
+DETRUN_DEVICE void merge_element(Merge& state, float& o, bool copy, float m_block, float l_block,
+                                 float o_block) {
+  if (copy) {
+    state.m = m_block;
+    state.l = l_block;
+    o = o_block;
+    return;
+  }
+  merge_block(state, m_block, l_block);
+  o = f32_fma(o, state.before, f32_mul(o_block, state.block));
+}
+
 // Grid (queries * heads). Every thread repeats the short chain over m and l, for its own d.
 DETRUN_KERNEL_OF(kAttentionThreads)
 void detrun_attention_merge(AttentionInput in, const float* states, const float* values,
@@ -180,18 +215,21 @@ void detrun_attention_merge(AttentionInput in, const float* states, const float*
     Merge state = {0.0f, 1.0f, 0.0f, 0.0f};
     float o = 0.0f;
     if (in.sinks != nullptr) state.m = in.sinks[head];
-    for (unsigned b = first; b <= last; ++b) {
-      const float m_block = states[2 * (at + b)];
-      const float l_block = states[2 * (at + b) + 1];
-      const float o_block = values[(at + b) * in.head_dim + d];
-      if (b == first && in.sinks == nullptr) {  // the first block is copied
-        state.m = m_block;
-        state.l = l_block;
-        o = o_block;
-        continue;
+    for (unsigned base = first; base <= last; base += kStateBatch) {
+      float m[kStateBatch], l[kStateBatch], o_of[kStateBatch];
+      DETRUN_UNROLL
+      for (unsigned i = 0; i < kStateBatch; ++i) {  // beyond the last block: the last, not used
+        const std::size_t block = at + uint_min(base + i, last);
+        m[i] = states[2 * block];
+        l[i] = states[2 * block + 1];
+        o_of[i] = values[block * in.head_dim + d];
       }
-      merge_block(state, m_block, l_block);
-      o = f32_fma(o, state.before, f32_mul(o_block, state.block));
+      DETRUN_UNROLL
+      for (unsigned i = 0; i < kStateBatch; ++i) {
+        if (base + i > last) break;
+        const bool copy = base + i == first && in.sinks == nullptr;
+        merge_element(state, o, copy, m[i], l[i], o_of[i]);
+      }
     }
     out[static_cast<std::size_t>(block_x()) * in.head_dim + d] = f32_add(f32_div(o, state.l), 0.0f);
   }

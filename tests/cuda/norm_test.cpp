@@ -38,11 +38,11 @@ Output run(Norm norm, const Input& in, emulation::LaneOrder order) {
   Output out{in.x};
   float* y = out.y.data();
   const float* bias = norm == Norm::kLayerBias ? in.bias.data() : nullptr;
-  launch_rows(blocks_for(in.n_rows, device::kRowWarps), device::kRowThreads, order, [&] {
+  launch_rows(in.n_rows, device::kNormThreads, order, [&] {
     if (norm == Norm::kRms) {
-      device::detrun_rmsnorm(y, in.weight.data(), kEps, in.n_rows, in.n, y, &out.flag);
+      device::detrun_rmsnorm(y, in.weight.data(), kEps, in.n, y, &out.flag);
     } else {
-      device::detrun_layernorm(y, in.weight.data(), bias, kEps, in.n_rows, in.n, y, &out.flag);
+      device::detrun_layernorm(y, in.weight.data(), bias, kEps, in.n, y, &out.flag);
     }
   });
   return out;
@@ -63,7 +63,8 @@ Output reference(Norm norm, const Input& in) {
 
 void check_shapes(Norm norm) {
   std::mt19937 random(3);
-  for (const unsigned n : {2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 576u, 1025u}) {
+  for (const unsigned n : {2u, 31u, 32u, 33u, 63u, 64u, 65u, 100u, 255u, 256u, 257u, 576u, 2047u,
+                           2048u, 2049u, 4100u}) {
     for (const unsigned n_rows : {1u, 4u, 5u, 9u}) {
       const Input in(random, n_rows, n);
       const Output expected = reference(norm, in);

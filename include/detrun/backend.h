@@ -254,6 +254,15 @@ class Backend {
   /// Checks that every weight or block scale is finite (Error kUsage naming the tensor), then lays
   /// the matrix out for the kernels.
   virtual std::unique_ptr<Weight> load_weight(const WeightView& view) = 0;
+  /// Whether make_up_weight makes a matrix of this type.
+  virtual bool makes_up(QType /*type*/) const { return false; }
+  /// What load_weight would make of the bytes that make_up_blocks (detrun/quant.h) gives for the
+  /// key, made where it will lie: for measuring speed. The bytes of the view are not read. nullptr
+  /// unless makes_up(view.type). Errors: load_weight's about sizes and memory.
+  virtual std::unique_ptr<Weight> make_up_weight(const WeightView& /*view*/,
+                                                 std::uint64_t /*key*/) {
+    return nullptr;
+  }
   virtual std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) = 0;
   virtual std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) = 0;
   virtual void upload(Buffer& to, std::span<const float> from) = 0;

@@ -41,4 +41,11 @@ void decode_row(QType type, std::span<const std::byte> bytes, std::span<float> o
 /// Works on whole rows laid end to end.
 std::optional<std::uint64_t> first_non_finite(QType type, std::span<const std::byte> bytes);
 
+/// Whether make_up_blocks knows the type: those of the synthetic models of `bench`.
+bool can_make_up(QType type);
+/// Blocks [first, first + n) of a tensor that is made up, as a file would hold them; elements, for
+/// float types, `first` then a multiple of 4. Every byte is a function of type, key and index
+/// alone, and finite. `out` has their size. DETRUN_CHECK for another type.
+void make_up_blocks(QType type, std::uint64_t key, std::uint64_t first, std::span<std::byte> out);
+
 }  // namespace detrun

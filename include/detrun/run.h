@@ -285,11 +285,12 @@ struct BenchReport {
   std::string model_name, arch, quantization;
   std::string numerics;  ///< profile
   bool synthetic = false;
+  bool made_on_device = false;  ///< its matrices: there were no bytes to hash or to read
   std::uint64_t file_bytes = 0, n_params = 0;
   std::uint64_t bytes_per_token = 0;  ///< weights and cache that one step of decode reads
-  double load_s = 0;                  ///< weights laid out and file hashed, side by side
-  double sha256_s = 0;                ///< the file hashed alone
-  std::uint64_t peak_rss_bytes = 0;   ///< of loading and running; 0: not known
+  double load_s = 0;    ///< weights laid out and file hashed, side by side; or weights made
+  double sha256_s = 0;  ///< the file hashed alone; 0: it was not
+  std::uint64_t peak_rss_bytes = 0;  ///< of loading and running; 0: not known
   std::uint64_t kv_bytes = 0;
   std::string backend, device;  ///< "cpu"; "cuda" and the name of the GPU
   std::uint32_t threads = 0, ctx = 0, chunk = 0;

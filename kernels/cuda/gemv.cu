@@ -10,31 +10,35 @@ using namespace detrun::device;
 
 namespace {
 
-// One more with a flag to raise: see gemv.cuh.
-unsigned gemv_blocks(unsigned n_rows, const int* not_finite) {
-  return blocks_for(n_rows, kGemvFloatRows) + (not_finite != nullptr ? 1 : 0);
+// One block more with a flag to raise: see gemv.cuh.
+template <class Weight>
+unsigned gemv_blocks(const GemvMatrices<Weight>& all, const int* not_finite) {
+  return all.end[kGemvMatrices - 1] + (not_finite != nullptr ? 1 : 0);
 }
 
 }  // namespace
 
-cudaError_t gemv_f32(const float* weight, const float* x, float* y, unsigned n_rows,
+cudaError_t gemv_f32(const GemvMatrix<const float*>* matrices, unsigned n, const float* x,
                      unsigned n_cols, int* not_finite, cudaStream_t stream) {
-  detrun_gemv_f32<<<gemv_blocks(n_rows, not_finite), kGemvThreads, 0, stream>>>(
-      weight, x, y, n_rows, n_cols, not_finite);
+  const auto all = in_one_grid(matrices, n, kGemvFloatRows);
+  detrun_gemv_f32<<<gemv_blocks(all, not_finite), kGemvThreads, 0, stream>>>(all, x, n_cols,
+                                                                             not_finite);
   return cudaGetLastError();
 }
 
-cudaError_t gemv_f16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
+cudaError_t gemv_f16(const GemvMatrix<const std::uint16_t*>* matrices, unsigned n, const float* x,
                      unsigned n_cols, int* not_finite, cudaStream_t stream) {
-  detrun_gemv_f16<<<gemv_blocks(n_rows, not_finite), kGemvThreads, 0, stream>>>(
-      weight, x, y, n_rows, n_cols, not_finite);
+  const auto all = in_one_grid(matrices, n, kGemvFloatRows);
+  detrun_gemv_f16<<<gemv_blocks(all, not_finite), kGemvThreads, 0, stream>>>(all, x, n_cols,
+                                                                             not_finite);
   return cudaGetLastError();
 }
 
-cudaError_t gemv_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
+cudaError_t gemv_bf16(const GemvMatrix<const std::uint16_t*>* matrices, unsigned n, const float* x,
                       unsigned n_cols, int* not_finite, cudaStream_t stream) {
-  detrun_gemv_bf16<<<gemv_blocks(n_rows, not_finite), kGemvThreads, 0, stream>>>(
-      weight, x, y, n_rows, n_cols, not_finite);
+  const auto all = in_one_grid(matrices, n, kGemvFloatRows);
+  detrun_gemv_bf16<<<gemv_blocks(all, not_finite), kGemvThreads, 0, stream>>>(all, x, n_cols,
+                                                                              not_finite);
   return cudaGetLastError();
 }
 

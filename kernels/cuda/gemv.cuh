@@ -12,8 +12,8 @@ using namespace detrun::kernels;
 
 constexpr unsigned kGemvThreads = 128;
 constexpr unsigned kGemvFloatRows = kGemvThreads / 4;  // rows a block, 4 threads a row
-constexpr unsigned kGemvBatch = 8;                     // loads of a row in flight a thread
-constexpr unsigned kFiniteBatch = 8;                   // of the block that looks at x
+constexpr unsigned kGemvBytes = 256;                   // of a row in flight a thread
+constexpr unsigned kFiniteBatch = 8;                   // loads of the block that looks at x
 
 struct WeightF32 {
   using Element = float;
@@ -82,6 +82,7 @@ DETRUN_DEVICE void add_eight(const typename Weight::Eight& loaded, const float* 
 template <class Weight>
 DETRUN_DEVICE void gemv_eights(const typename Weight::Element* w, const float* x, unsigned n_cols,
                                unsigned part, float* a) {
+  constexpr unsigned kGemvBatch = kGemvBytes / sizeof(typename Weight::Eight);
   unsigned k = 8 * part;
   for (; k - 8 * part + 32 * kGemvBatch <= n_cols; k += 32 * kGemvBatch) {
     typename Weight::Eight loaded[kGemvBatch];
@@ -111,14 +112,16 @@ DETRUN_DEVICE void check_finite(const float* x, unsigned n, int* not_finite) {
 // A chunk of 32 elements is read by four neighbours. With a flag to raise, block 0 has no rows: the
 // first to start, it has looked at x long before the last of the others ends.
 template <class Weight>
-DETRUN_DEVICE void gemv_float(const typename Weight::Element* weight, const float* x, float* y,
-                              unsigned n_rows, unsigned n_cols, int* not_finite) {
+DETRUN_DEVICE void gemv_float(const cuda::GemvMatrices<const typename Weight::Element*>& matrices,
+                              const float* x, unsigned n_cols, int* not_finite) {
   const unsigned n_looking = not_finite != nullptr ? 1 : 0;
   if (block_x() < n_looking) {
     check_finite(x, n_cols, not_finite);
     return;
   }
-  const unsigned row = (block_x() - n_looking) * kGemvFloatRows + thread_x() / 4;
+  unsigned block = block_x() - n_looking;
+  const auto [weight, y, n_rows] = matrix_of_block(matrices, block);
+  const unsigned row = block * kGemvFloatRows + thread_x() / 4;
   const unsigned part = thread_x() % 4;
   const bool live = row < n_rows;
   const typename Weight::Element* w =
@@ -138,19 +141,19 @@ DETRUN_DEVICE void gemv_float(const typename Weight::Element* weight, const floa
 }
 
 DETRUN_KERNEL_OF(kGemvThreads)
-void detrun_gemv_f32(const float* weight, const float* x, float* y, unsigned n_rows,
-                     unsigned n_cols, int* not_finite) {
-  gemv_float<WeightF32>(weight, x, y, n_rows, n_cols, not_finite);
+void detrun_gemv_f32(cuda::GemvMatrices<const float*> matrices, const float* x, unsigned n_cols,
+                     int* not_finite) {
+  gemv_float<WeightF32>(matrices, x, n_cols, not_finite);
 }
 DETRUN_KERNEL_OF(kGemvThreads)
-void detrun_gemv_f16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
+void detrun_gemv_f16(cuda::GemvMatrices<const std::uint16_t*> matrices, const float* x,
                      unsigned n_cols, int* not_finite) {
-  gemv_float<WeightF16>(weight, x, y, n_rows, n_cols, not_finite);
+  gemv_float<WeightF16>(matrices, x, n_cols, not_finite);
 }
 DETRUN_KERNEL_OF(kGemvThreads)
-void detrun_gemv_bf16(const std::uint16_t* weight, const float* x, float* y, unsigned n_rows,
+void detrun_gemv_bf16(cuda::GemvMatrices<const std::uint16_t*> matrices, const float* x,
                       unsigned n_cols, int* not_finite) {
-  gemv_float<WeightBf16>(weight, x, y, n_rows, n_cols, not_finite);
+  gemv_float<WeightBf16>(matrices, x, n_cols, not_finite);
 }
 
 }  // namespace detrun::device

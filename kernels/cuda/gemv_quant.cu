@@ -8,16 +8,17 @@ namespace detrun::cuda {
 using namespace detrun::device;
 
 template <class Type>
-cudaError_t gemv_quant(Planes weight, QuantizedRows x, float* y, unsigned n_rows, unsigned n_groups,
-                       cudaStream_t stream) {
-  const unsigned blocks = blocks_for(n_rows, kGemvQuantRows);
-  detrun_gemv_quant<Type><<<blocks, kGemvQuantThreads, 0, stream>>>(weight, x, y, n_rows, n_groups);
+cudaError_t gemv_quant(const GemvMatrix<Planes>* matrices, unsigned n, QuantizedRows x,
+                       unsigned n_groups, cudaStream_t stream) {
+  const auto all = in_one_grid(matrices, n, kGemvQuantRows);
+  const unsigned blocks = all.end[kGemvMatrices - 1];
+  detrun_gemv_quant<Type><<<blocks, kGemvQuantThreads, 0, stream>>>(all, x, n_groups);
   return cudaGetLastError();
 }
 
-#define DETRUN_INSTANCE(name)                                                                   \
-  template cudaError_t gemv_quant<kernels::Type##name>(Planes, QuantizedRows, float*, unsigned, \
-                                                       unsigned, cudaStream_t);
+#define DETRUN_INSTANCE(name)                                                               \
+  template cudaError_t gemv_quant<kernels::Type##name>(const GemvMatrix<Planes>*, unsigned, \
+                                                       QuantizedRows, unsigned, cudaStream_t);
 DETRUN_QUANT_TYPES(DETRUN_INSTANCE)
 #undef DETRUN_INSTANCE
 

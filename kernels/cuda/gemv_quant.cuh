@@ -1,7 +1,7 @@
 // Matrix times vector for the quantized types, contract clause 3: y (n_rows) = weight times
-// quantized x. A warp a row. Its eight lanes of T_8 are four threads each: they share a group of
-// 256, or have four groups of 32, eight apart, whose terms each of them then adds in order. Weights
-// as kernels/cuda/planes.h lays them out.
+// quantized x, for several matrices with the same x. A warp a row. Its eight lanes of T_8 are four
+// threads each: they share a group of 256, or have four groups of 32, eight apart, whose terms each
+// of them then adds in order. Weights as kernels/cuda/planes.h lays them out.
 #pragma once
 
 #include "kernels/cuda/quants.cuh"
@@ -163,9 +163,11 @@ DETRUN_DEVICE float gemv_small_groups(const cuda::Planes& w, std::size_t first_g
 
 template <class Type>
 DETRUN_KERNEL_OF(kGemvQuantThreads)
-void detrun_gemv_quant(cuda::Planes weight, cuda::QuantizedRows x, float* y, unsigned n_rows,
+void detrun_gemv_quant(cuda::GemvMatrices<cuda::Planes> matrices, cuda::QuantizedRows x,
                        unsigned n_groups) {
-  const unsigned row = block_x() * kGemvQuantRows + warp_id();
+  unsigned block = block_x();
+  const auto [weight, y, n_rows] = matrix_of_block(matrices, block);
+  const unsigned row = block * kGemvQuantRows + warp_id();
   const std::size_t first = static_cast<std::size_t>(uint_min(row, n_rows - 1)) * n_groups;
   float value;
   if constexpr (QuantLayout<Type>::kBlocks == 1) {

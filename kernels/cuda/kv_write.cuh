@@ -7,8 +7,15 @@
 
 namespace detrun::device {
 
-// Where a thread reads and writes: x is (n_rows, n_heads, head_dim), `out` the cache from position
-// 0, strides in elements. Row r goes to positions[r].
+// K and V, or one of them, as layouts of one cache: x is (n_rows, n_heads, head_dim), `out` the
+// cache from position 0. Of grid's second dimension, 2 or 1, block y has pair y.
+template <class Element>
+struct KvPairs {
+  const float* x[2];
+  Element* out[2];
+};
+
+// Where a thread reads and writes, strides in elements. Row r goes to positions[r].
 struct KvElement {
   std::size_t from, to;
   bool live;
@@ -27,29 +34,29 @@ DETRUN_DEVICE KvElement kv_element(const unsigned* positions, unsigned n_rows, u
   return {at, to, true};
 }
 
-// Nearest even, subnormals kept. Grid ceil(n_rows * n_heads * head_dim / kRowThreads).
+// Nearest even, subnormals kept. Grid (ceil(n_rows * n_heads * head_dim / kRowThreads), pairs).
 DETRUN_KERNEL_OF(kRowThreads)
-void detrun_kv_write_f16(const float* x, const unsigned* positions, unsigned n_rows,
+void detrun_kv_write_f16(KvPairs<std::uint16_t> pairs, const unsigned* positions, unsigned n_rows,
                          unsigned n_heads, unsigned head_dim, std::size_t position_stride,
-                         std::size_t head_stride, std::uint16_t* out, int* does_not_fit) {
+                         std::size_t head_stride, int* does_not_fit) {
   const KvElement at =
       kv_element(positions, n_rows, n_heads, head_dim, position_stride, head_stride);
   if (!at.live) return;
-  const float value = x[at.from];
+  const float value = (block_y() == 0 ? pairs.x[0] : pairs.x[1])[at.from];
   if ((f32_bits(value) & kAbsMask) >= kF16OverflowBits) raise_flag(does_not_fit);
-  out[at.to] = f32_to_f16(value);
+  (block_y() == 0 ? pairs.out[0] : pairs.out[1])[at.to] = f32_to_f16(value);
 }
 
 DETRUN_KERNEL_OF(kRowThreads)
-void detrun_kv_write_f32(const float* x, const unsigned* positions, unsigned n_rows,
+void detrun_kv_write_f32(KvPairs<float> pairs, const unsigned* positions, unsigned n_rows,
                          unsigned n_heads, unsigned head_dim, std::size_t position_stride,
-                         std::size_t head_stride, float* out, int* not_finite) {
+                         std::size_t head_stride, int* not_finite) {
   const KvElement at =
       kv_element(positions, n_rows, n_heads, head_dim, position_stride, head_stride);
   if (!at.live) return;
-  const float value = x[at.from];
+  const float value = (block_y() == 0 ? pairs.x[0] : pairs.x[1])[at.from];
   if (!f32_is_finite(value)) raise_flag(not_finite);
-  out[at.to] = value;
+  (block_y() == 0 ? pairs.out[0] : pairs.out[1])[at.to] = value;
 }
 
 }  // namespace detrun::device

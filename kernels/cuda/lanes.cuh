@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/cuda/device.cuh"
+#include "kernels/cuda/planes.h"
 
 namespace detrun::device {
 
@@ -22,6 +23,23 @@ DETRUN_DEVICE int low_halves(int word) { return static_cast<int>(word_bits(word)
 DETRUN_DEVICE int high_halves(int word) {
   return static_cast<int>(word_bits(word) >> 4 & 0x0f0f0f0fu);
 }
+// The matrix of a thread block; `block` becomes its number among those of the matrix.
+template <class Weight>
+DETRUN_DEVICE cuda::GemvMatrix<Weight> matrix_of_block(const cuda::GemvMatrices<Weight>& all,
+                                                       unsigned& block) {
+  cuda::GemvMatrix<Weight> found = all.matrix[0];
+  unsigned first = 0;
+  DETRUN_UNROLL
+  for (unsigned i = 1; i < cuda::kGemvMatrices; ++i) {
+    if (block >= all.end[i - 1]) {
+      found = all.matrix[i];
+      first = all.end[i - 1];
+    }
+  }
+  block -= first;
+  return found;
+}
+
 // The sign turned, nothing else.
 DETRUN_DEVICE float negate(float value) { return f32_from_bits(f32_bits(value) ^ 0x80000000u); }
 

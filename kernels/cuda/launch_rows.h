@@ -49,15 +49,16 @@ cudaError_t rope_halves(float* x, const float* cos, const float* sin, const unsi
 cudaError_t quantize(const float* x, std::size_t n_blocks, std::int8_t* quants, float* scales,
                      float* sums, std::int16_t* half_sums, int* not_finite, cudaStream_t stream);
 
-/// Contract clause 7: x (n_rows, n_heads, head_dim) to `out`, the cache from position 0: row r to
-/// positions[r]; strides in elements.
-cudaError_t kv_write_f16(const float* x, const unsigned* positions, unsigned n_rows,
+/// Contract clause 7: k and v (n_rows, n_heads, head_dim) to their parts of the cache from position
+/// 0: row r to positions[r]; strides in elements. With v nullptr only k is written.
+cudaError_t kv_write_f16(const float* k, const float* v, const unsigned* positions, unsigned n_rows,
                          unsigned n_heads, unsigned head_dim, std::size_t position_stride,
-                         std::size_t head_stride, std::uint16_t* out, int* does_not_fit,
+                         std::size_t head_stride, std::uint16_t* k_out, std::uint16_t* v_out,
+                         int* does_not_fit, cudaStream_t stream);
+cudaError_t kv_write_f32(const float* k, const float* v, const unsigned* positions, unsigned n_rows,
+                         unsigned n_heads, unsigned head_dim, std::size_t position_stride,
+                         std::size_t head_stride, float* k_out, float* v_out, int* not_finite,
                          cudaStream_t stream);
-cudaError_t kv_write_f32(const float* x, const unsigned* positions, unsigned n_rows,
-                         unsigned n_heads, unsigned head_dim, std::size_t position_stride,
-                         std::size_t head_stride, float* out, int* not_finite, cudaStream_t stream);
 
 /// Profile cublas, not the contract: out (n_all) = x (n) rounded to the type, nearest even, and
 /// zeros behind it; n_all >= n. The flag rises for what is not finite or does not fit.

@@ -1,5 +1,6 @@
-// Host code that brings the blocks of a file into the planes of planes.h. Slower than a copy by
-// little: plain loops over 32 elements, which compilers vectorize.
+// Code that brings the blocks of a file into the planes of planes.h: on the host at load, on the
+// device for weights that are made up there. Slower than a copy by little: plain loops over 32
+// elements, which compilers vectorize.
 #pragma once
 
 #include "kernels/cuda/planes.h"
@@ -7,7 +8,7 @@
 namespace detrun::cuda {
 
 /// The number of a level of IQ4_NL: how many lie below it.
-inline int level_number(int level) {
+DETRUN_HD int level_number(int level) {
   int number = 0;
   for (int i = 1; i < 16; ++i) number += level >= kernels::iq4_level(i) ? 1 : 0;
   return number;
@@ -15,8 +16,8 @@ inline int level_number(int level) {
 
 /// 32 values of `kBits` bits to their arrangement: 4 * kBits bytes. Higher bits are dropped.
 template <int kBits>
-void pack_bits(const std::uint8_t* values, std::uint8_t* out) {
-  if constexpr (kBits == 8) std::memcpy(out, values, 32);
+DETRUN_HD void pack_bits(const std::uint8_t* values, std::uint8_t* out) {
+  if constexpr (kBits == 8) memcpy(out, values, 32);
   if constexpr (kBits == 4) {
     for (int l = 0; l < 16; ++l) {
       out[l] = static_cast<std::uint8_t>((values[l] & 15) | (values[16 + l] & 15) << 4);
@@ -40,7 +41,7 @@ void pack_bits(const std::uint8_t* values, std::uint8_t* out) {
 
 /// The integer scales and minima of a block, kScaleBytes.
 template <class Type>
-void pack_scales(const typename Type::Block& block, std::uint8_t* out) {
+DETRUN_HD void pack_scales(const typename Type::Block& block, std::uint8_t* out) {
   using Layout = QuantLayout<Type>;
   for (int s = 0; s < Layout::kScales; ++s) {
     out[s] = static_cast<std::uint8_t>(Type::scale(block, s));
@@ -56,13 +57,14 @@ void pack_scales(const typename Type::Block& block, std::uint8_t* out) {
 
 /// Planes are const for all but who packs them.
 template <class T>
-T* writable(const T* plane) {
+DETRUN_HD T* writable(const T* plane) {
   return const_cast<T*>(plane);
 }
 
 /// Block `group` of the file to its place in the planes of an image.
 template <class Type>
-void pack_group(const typename Type::Block& block, std::size_t group, const Planes& planes) {
+DETRUN_HD void pack_group(const typename Type::Block& block, std::size_t group,
+                          const Planes& planes) {
   using Layout = QuantLayout<Type>;
   auto* d = writable(planes.d) + group * Layout::kHalves;
   d[0] = block.d;

@@ -133,6 +133,26 @@ struct QuantLayout : QuantBits<Type> {
   }
 };
 
+// ---- several matrices in one GEMV ---------------------------------------------------------------
+
+/// Most matrices that one launch multiplies with the same row: q, k and v of a layer. A small one
+/// alone could not keep a device's memory busy.
+constexpr unsigned kGemvMatrices = 3;
+
+/// One of them: `weight` as kernels of its type take it.
+template <class Weight>
+struct GemvMatrix {
+  Weight weight;
+  float* y;  ///< (n_rows)
+  unsigned n_rows;
+};
+/// Thread blocks of a launch: matrix i has those before end[i], from end[i - 1] on.
+template <class Weight>
+struct GemvMatrices {
+  GemvMatrix<Weight> matrix[kGemvMatrices];
+  unsigned end[kGemvMatrices];
+};
+
 // ---- panels: operands of the SIMT GEMM ----------------------------------------------------------
 // A panel is `width` rows. Element (row, k) of a matrix lies at
 //   ((row / width * 32 + k mod 32) * ceil(K / 32) + k / 32) * width + row mod width,

@@ -6,6 +6,7 @@
 #include "kernels/cuda/launch_rows.h"
 #include "kernels/cuda/pack_planes.h"
 #include "kernels/cuda/products.h"
+#include "kernels/quant/synthetic.h"
 
 namespace detrun::cuda {
 
@@ -16,17 +17,18 @@ using kernels::InputForm;
 // ---- F32, F16, BF16: rows as in the file; gemm makes panels of them ----------------------------
 
 template <class Element>
-using FloatGemv = cudaError_t (*)(const Element*, const float*, float*, unsigned, unsigned, int*,
-                                  cudaStream_t);
+using FloatGemv = cudaError_t (*)(const GemvMatrix<const Element*>*, unsigned, const float*,
+                                  unsigned, int*, cudaStream_t);
 template <class Element>
 using FloatGemm = cudaError_t (*)(const Element*, const float*, void*, float*, unsigned, unsigned,
                                   unsigned, int*, cudaStream_t);
 template <class Element>
 using FloatEmbed = cudaError_t (*)(const Element*, const int*, unsigned, unsigned, float*,
                                    cudaStream_t);
+using FloatFill = cudaError_t (*)(void*, std::size_t, std::uint64_t, cudaStream_t);
 
 template <class Element, FloatGemv<Element> kGemv, FloatGemm<Element> kGemm,
-          FloatEmbed<Element> kEmbed>
+          FloatEmbed<Element> kEmbed, FloatFill kFill>
 struct FloatProduct {
   static const Element* rows(DeviceMatrix weight) {
     return static_cast<const Element*>(weight.image);
@@ -38,9 +40,13 @@ struct FloatProduct {
     std::memcpy(static_cast<char*>(image) + at, static_cast<const char*>(rows) + at,
                 (last - first) * k * sizeof(Element));
   }
-  static cudaError_t gemv(DeviceMatrix weight, const Activations& x, float* y,
+  static cudaError_t gemv(const GemvProduct* products, unsigned n, const Activations& x,
                           cudaStream_t stream) {
-    return kGemv(rows(weight), x.x, y, weight.n, weight.k, x.not_finite, stream);
+    GemvMatrix<const Element*> matrices[kGemvMatrices];
+    for (unsigned i = 0; i < n; ++i) {
+      matrices[i] = {rows(products[i].weight), products[i].y, products[i].weight.n};
+    }
+    return kGemv(matrices, n, x.x, products[0].weight.k, x.not_finite, stream);
   }
   static std::size_t workspace_bytes(std::size_t m, std::size_t n, std::size_t k) {
     return gemm_float_workspace(m, n, k, sizeof(Element));
@@ -53,14 +59,19 @@ struct FloatProduct {
                            cudaStream_t stream) {
     return kEmbed(rows(matrix), tokens, n_tokens, matrix.k, out, stream);
   }
+  static cudaError_t fill(void* image, std::size_t n, std::size_t k, std::uint64_t key,
+                          cudaStream_t stream) {
+    return kFill(image, n * k, key, stream);
+  }
   static constexpr ProductOps ops(std::uint32_t gguf_id) {
-    return {gguf_id, InputForm::kFloat, image_bytes, pack, gemv, workspace_bytes, gemm, embed};
+    return {gguf_id, InputForm::kFloat, image_bytes, pack, gemv, workspace_bytes, gemm, embed,
+            fill};
   }
 };
 
-using ProductF32 = FloatProduct<float, gemv_f32, gemm_f32, embed_f32>;
-using ProductF16 = FloatProduct<std::uint16_t, gemv_f16, gemm_f16, embed_f16>;
-using ProductBf16 = FloatProduct<std::uint16_t, gemv_bf16, gemm_bf16, embed_bf16>;
+using ProductF32 = FloatProduct<float, gemv_f32, gemm_f32, embed_f32, fill_f32>;
+using ProductF16 = FloatProduct<std::uint16_t, gemv_f16, gemm_f16, embed_f16, fill_f16>;
+using ProductBf16 = FloatProduct<std::uint16_t, gemv_bf16, gemm_bf16, embed_bf16, fill_bf16>;
 
 // ---- quantized types: planes one after another --------------------------------------------------
 
@@ -78,9 +89,13 @@ struct QuantProduct {
                    std::size_t last, void* image) {
     pack_groups<Type>(rows, groups(first, k), groups(last, k), Layout::planes(image, groups(n, k)));
   }
-  static cudaError_t gemv(DeviceMatrix weight, const Activations& x, float* y,
+  static cudaError_t gemv(const GemvProduct* products, unsigned n, const Activations& x,
                           cudaStream_t stream) {
-    return gemv_quant<Type>(planes(weight), x.quantized, y, weight.n, weight.k / Type::kBlockElems,
+    GemvMatrix<Planes> matrices[kGemvMatrices];
+    for (unsigned i = 0; i < n; ++i) {
+      matrices[i] = {planes(products[i].weight), products[i].y, products[i].weight.n};
+    }
+    return gemv_quant<Type>(matrices, n, x.quantized, products[0].weight.k / Type::kBlockElems,
                             stream);
   }
   static std::size_t workspace_bytes(std::size_t, std::size_t, std::size_t) { return 0; }
@@ -93,9 +108,20 @@ struct QuantProduct {
                            cudaStream_t stream) {
     return embed_quant<Type>(planes(matrix), tokens, n_tokens, matrix.k, out, stream);
   }
+  static cudaError_t fill(void* image, std::size_t n, std::size_t k, std::uint64_t key,
+                          cudaStream_t stream) {
+    return fill_quant<Type>(Layout::planes(image, groups(n, k)), groups(n, k), key, stream);
+  }
+  static constexpr auto fill_or_null() {
+    if constexpr (kernels::synthetic_block_of(Type::kGgufId).scale_at >= 0) {
+      return fill;
+    } else {
+      return nullptr;
+    }
+  }
   static constexpr ProductOps ops() {
-    return {Type::kGgufId, InputForm::kQuantized, image_bytes, pack,
-            gemv,          workspace_bytes,       gemm,        embed};
+    return {Type::kGgufId, InputForm::kQuantized, image_bytes, pack, gemv, workspace_bytes, gemm,
+            embed,         fill_or_null()};
   }
 };
 

@@ -28,6 +28,11 @@ struct Activations {
   int* not_finite = nullptr;
 };
 
+struct GemvProduct {
+  DeviceMatrix weight;
+  float* y;  ///< (weight.n)
+};
+
 struct ProductOps {
   std::uint32_t gguf_id;
   kernels::InputForm input;
@@ -39,8 +44,10 @@ struct ProductOps {
   /// between the planes of an image is never written and never read.
   void (*pack)(const void* rows, std::size_t n, std::size_t k, std::size_t first, std::size_t last,
                void* image);
-  /// y (n); x.m is 1. Contract clauses 1 and 3.
-  cudaError_t (*gemv)(DeviceMatrix weight, const Activations& x, float* y, cudaStream_t stream);
+  /// y of each of n products with the same row, 1 to kGemvMatrices of them, whose k are the same;
+  /// x.m is 1. Contract clauses 1 and 3.
+  cudaError_t (*gemv)(const GemvProduct* products, unsigned n, const Activations& x,
+                      cudaStream_t stream);
   /// Device bytes, at a multiple of kImageAlignment, that `gemm` needs beside its arguments and
   /// may overwrite; 0: none. Grows with m, n and k.
   std::size_t (*workspace_bytes)(std::size_t m, std::size_t n, std::size_t k);
@@ -50,6 +57,10 @@ struct ProductOps {
   /// out (n_tokens, k): rows of the matrix by id, decoded as contract clause 3 says.
   cudaError_t (*embed)(DeviceMatrix matrix, const int* tokens, unsigned n_tokens, float* out,
                        cudaStream_t stream);
+  /// Writes the image of a matrix that is made up: what `pack` gives of the bytes of
+  /// kernels/quant/synthetic.h. nullptr for a type that is never made up.
+  cudaError_t (*fill)(void* image, std::size_t n, std::size_t k, std::uint64_t key,
+                      cudaStream_t stream);
 };
 
 /// The row of a type; nullptr for a type without kernels.

@@ -76,12 +76,13 @@ explain() {
 }
 
 ceilings_line() {
-  local peaks='"loops"'
+  local peaks='"loops"' made
+  made=$(sed -n 's/.*"weights_made_on":"\([a-z]*\)".*/\1/p' "$1")
   printf '\nCeilings: copying %s GB/s, fp32 fma %s TFLOPS, int8 mma %s TOPS. ' \
     "$(number "$(field "$1" "$peaks" copy_gb_per_s)" 1)" \
     "$(number "$(ratio "$(field "$1" "$peaks" fma_gflops)" 1000)" 3)" \
     "$(number "$(ratio "$(field "$1" "$peaks" int8_gops)" 1000)" 3)"
-  echo 'Weights were made on the host.'
+  if [ -n "$made" ]; then echo "Weights were made on the $made."; else echo 'Weights of a file.'; fi
 }
 
 part_speed() {

@@ -54,8 +54,12 @@ std::string model_line(const BenchReport& report) {
 }
 
 std::string load_line(const BenchReport& report) {
-  std::string out = "load      " + fixed(report.load_s, 3) + " s, SHA-256 of the file " +
-                    fixed(report.sha256_s, 3) + " s";
+  std::string out = "load      " + fixed(report.load_s, 3) + " s, ";
+  if (report.made_on_device) {
+    out += "weights made on the device";
+  } else {
+    out += "SHA-256 of the file " + fixed(report.sha256_s, 3) + " s";
+  }
   if (report.sha256_s > 0) out += ": ratio " + fixed(report.load_s / report.sha256_s, 2);
   if (report.peak_rss_bytes > report.kv_bytes && report.file_bytes > 0) {
     const auto peak = static_cast<double>(report.peak_rss_bytes - report.kv_bytes);

@@ -65,8 +65,10 @@ Json result_json(const BenchResult& result, const BenchReport& report) {
 Json load_json(const BenchReport& report) {
   Json json = Json::object();
   json.set("load_s", rounded(report.load_s));
-  json.set("sha256_s", rounded(report.sha256_s));
-  if (report.sha256_s > 0) json.set("load_ratio", rounded(report.load_s / report.sha256_s));
+  if (report.sha256_s > 0) {
+    json.set("sha256_s", rounded(report.sha256_s));
+    json.set("load_ratio", rounded(report.load_s / report.sha256_s));
+  }
   json.set("peak_rss_bytes", report.peak_rss_bytes);
   json.set("kv_bytes", report.kv_bytes);
   if (report.peak_rss_bytes > report.kv_bytes && report.file_bytes > 0) {
@@ -101,7 +103,7 @@ Json bench_to_json(const BenchReport& report) {
   model.set("arch", report.arch);
   model.set("quantization", report.quantization);
   model.set("synthetic", report.synthetic);
-  if (report.synthetic) model.set("weights_made_on", "host");
+  if (report.synthetic) model.set("weights_made_on", report.made_on_device ? "device" : "host");
   model.set("file_bytes", report.file_bytes);
   model.set("params", report.n_params);
   model.set("bytes_per_token", report.bytes_per_token);

@@ -32,10 +32,17 @@ struct SyntheticTensor {
 /// In the order of the file. Error kUsage for an unknown shape or mixture, naming the known ones.
 std::vector<SyntheticTensor> synthetic_tensors(std::string_view shape, std::string_view type);
 
+/// The key of a tensor for make_up_blocks (detrun/quant.h): FNV-1a, 64 bits.
+std::uint64_t synthetic_key(std::string_view name);
 /// Blocks [first, first + count) of a tensor (elements, for float types) into `out`, which has
-/// their size. `first` is a multiple of 4. DETRUN_CHECK for a type that no mixture uses.
+/// their size: of a matrix, those of make_up_blocks; weights of norms lie between 1 and 2. `first`
+/// is a multiple of 4. DETRUN_CHECK for a type that no mixture uses.
 void fill_synthetic(std::string_view name, QType type, std::uint64_t first, std::uint64_t count,
                     std::span<std::byte> out);
+
+/// What of an image is made: all of it, or all but the matrices, which somebody else makes up and
+/// nobody reads here: they take no memory.
+enum class SyntheticBytes { kAll, kNoMatrices };
 
 /// A whole GGUF image in memory that has a path like a file, and no name anywhere. It lives as long
 /// as the object.
@@ -45,7 +52,8 @@ class SyntheticModel {
   /// memory needed than this machine has free; kInternal: the memory or threads are refused.
   /// Ends early, with an image that is no model, when `cancel` becomes true.
   SyntheticModel(std::string_view shape, std::string_view type, std::uint32_t n_threads,
-                 const std::atomic<bool>& cancel, Observer& observer);
+                 const std::atomic<bool>& cancel, Observer& observer,
+                 SyntheticBytes made = SyntheticBytes::kAll);
   ~SyntheticModel();
   SyntheticModel(const SyntheticModel&) = delete;
   SyntheticModel& operator=(const SyntheticModel&) = delete;

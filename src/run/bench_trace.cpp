@@ -1,6 +1,8 @@
 // See bench_trace.h.
 #include "run/bench_trace.h"
 
+#include "run/bench_model.h"
+
 namespace detrun {
 
 void MatmulTrace::add(std::span<const MatmulTask> tasks, const Buffer& x, std::uint32_t rows,
@@ -15,10 +17,19 @@ void MatmulTrace::repeat(Backend& backend) const {
   backend.synchronize();
 }
 
-std::unique_ptr<Weight> TracingBackend::load_weight(const WeightView& view) {
-  std::unique_ptr<Weight> weight = inner_->load_weight(view);
+std::unique_ptr<Weight> TracingBackend::noted(std::unique_ptr<Weight> weight,
+                                              const WeightView& view) {
   matrices_[weight.get()] = {view.row_elems * view.n_rows, view.data.size()};
   return weight;
+}
+
+std::unique_ptr<Weight> TracingBackend::load_weight(const WeightView& view) {
+  if (make_up_) return make_up_weight(view, synthetic_key(view.name));
+  return noted(inner_->load_weight(view), view);
+}
+
+std::unique_ptr<Weight> TracingBackend::make_up_weight(const WeightView& view, std::uint64_t key) {
+  return noted(inner_->make_up_weight(view, key), view);
 }
 
 void TracingBackend::matmul(std::span<const MatmulTask> tasks, const Buffer& x,

@@ -39,6 +39,8 @@ class TracingBackend : public Backend {
  public:
   explicit TracingBackend(std::unique_ptr<Backend> inner) : inner_(std::move(inner)) {}
 
+  /// From now on weights are made up by the other backend, and no bytes of theirs are read.
+  void make_weights_up() { make_up_ = true; }
   /// From now on products are added to `trace`; nullptr: no longer.
   void note_in(MatmulTrace* trace) { trace_ = trace; }
 
@@ -57,6 +59,8 @@ class TracingBackend : public Backend {
   }
   void reserve(const PassShape& shape) override { inner_->reserve(shape); }
   std::unique_ptr<Weight> load_weight(const WeightView& view) override;
+  bool makes_up(QType type) const override { return inner_->makes_up(type); }
+  std::unique_ptr<Weight> make_up_weight(const WeightView& view, std::uint64_t key) override;
   std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override {
     return inner_->new_buffer(n_floats);
   }
@@ -113,7 +117,10 @@ class TracingBackend : public Backend {
   struct Matrix {
     std::uint64_t n_elems, n_bytes;
   };
+  std::unique_ptr<Weight> noted(std::unique_ptr<Weight> weight, const WeightView& view);
+
   std::map<const Weight*, Matrix> matrices_;  ///< every weight loaded so far
+  bool make_up_ = false;
 };
 
 }  // namespace detrun

@@ -75,6 +75,11 @@ std::uint32_t context_needed(const BenchOptions& options) {
   return options.ctx != 0 ? options.ctx : static_cast<std::uint32_t>(positions);
 }
 
+std::span<const std::byte> bytes_before_tensors(const ModelFile& file) {
+  const std::byte* first = file.tensors()[0].data.data();
+  return file.bytes().first(static_cast<std::size_t>(first - file.bytes().data()));
+}
+
 }  // namespace
 
 BenchWork::BenchWork(const BenchOptions& options, const std::atomic<bool>& cancel,
@@ -86,36 +91,51 @@ BenchWork::BenchWork(const BenchOptions& options, const std::atomic<bool>& cance
   report.threads = info.n_threads;
   report.backend = info.name;
   if (info.device) report.device = info.device->name;
-  // Weights are made on the host, with all of it where a device computes.
-  const auto makers =
-      info.device ? static_cast<std::uint32_t>(allowed_cpus().size()) : info.n_threads;
   require_profile(*backend, options.numerics);
   backend_ = std::make_unique<TracingBackend>(std::move(backend));
-  std::string path = options.model_path;
-  if (!options.shape.empty()) {
-    synthetic_ =
-        std::make_unique<SyntheticModel>(options.shape, options.type, makers, cancel, observer);
-    path = synthetic_->path();
-    report.synthetic = true;
-  }
+  const std::string path =
+      options.shape.empty() ? options.model_path : make_synthetic(options, observer, report);
   if (cancel) return;
   load(path, options, observer, report);
 }
 
+/// A device that can makes the matrices, where they will lie; otherwise the host does, with all of
+/// it where a device computes. Their values are the same.
+std::string BenchWork::make_synthetic(const BenchOptions& options, Observer& observer,
+                                      BenchReport& report) {
+  const BackendInfo& info = backend_->info();
+  const std::vector<SyntheticTensor> tensors = synthetic_tensors(options.shape, options.type);
+  report.synthetic = true;
+  report.made_on_device =
+      std::all_of(tensors.begin(), tensors.end(), [&](const SyntheticTensor& tensor) {
+        return tensor.n_rows == 1 || backend_->makes_up(tensor.type);
+      });
+  if (report.made_on_device) backend_->make_weights_up();
+  const auto makers =
+      info.device ? static_cast<std::uint32_t>(allowed_cpus().size()) : info.n_threads;
+  synthetic_ = std::make_unique<SyntheticModel>(
+      options.shape, options.type, makers, cancel_, observer,
+      report.made_on_device ? SyntheticBytes::kNoMatrices : SyntheticBytes::kAll);
+  return synthetic_->path();
+}
+
 void BenchWork::load(const std::string& path, const BenchOptions& options, Observer& observer,
                      BenchReport& report) {
-  {
+  if (!report.made_on_device) {
     const std::unique_ptr<ModelFile> file = ModelFile::open(path);
     if (!report.synthetic) sha256(file->bytes());  // brings the file into memory
     const Stopwatch watch;
     sha256(file->bytes());
     report.sha256_s = watch.seconds();
-    report.file_bytes = file->bytes().size();
   }
   reset_peak_rss();
   const Stopwatch watch;
   model_.file = ModelFile::open(path);
-  late_ = std::make_unique<LateFacts>(*model_.file);
+  report.file_bytes = model_.file->bytes().size();
+  // Bytes that nobody made are not hashed: those before them stand for the model.
+  late_ = report.made_on_device ? std::make_unique<LateFacts>(
+                                      *model_.file, sha256(bytes_before_tensors(*model_.file)))
+                                : std::make_unique<LateFacts>(*model_.file);
   model_.bind(*backend_, observer);
   late_->model(observer);
   report.load_s = watch.seconds();
@@ -123,7 +143,7 @@ void BenchWork::load(const std::string& path, const BenchOptions& options, Obser
 
   const ModelSpec& spec = model_.model->spec();
   plan_ = start_profile(*backend_, options.numerics,
-                        chunk_rows(options.engine.chunk, spec, report.ctx));
+                        chunk_rows(options.engine.chunk, spec, report.ctx, backend_->info()));
   context_ = open_context(*model_.model, *backend_, report.ctx, KvType::kF16, options.engine.chunk);
   logits_.resize(spec.n_vocab);
   report.chunk = context_->max_rows();

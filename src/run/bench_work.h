@@ -73,6 +73,7 @@ class BenchWork {
   std::uint64_t cache_bytes_per_step() const;
 
  private:
+  std::string make_synthetic(const BenchOptions& options, Observer& observer, BenchReport& report);
   void load(const std::string& path, const BenchOptions& options, Observer& observer,
             BenchReport& report);
   std::vector<std::int32_t> tokens(std::uint32_t count) const;

@@ -21,7 +21,10 @@ std::optional<Blob> blob_of_hex(std::string_view hex) {
 
 }  // namespace
 
-LateFacts::LateFacts(const ModelFile& model) : file_(model), model_digest_(model) {}
+LateFacts::LateFacts(const ModelFile& model) : file_(model), model_digest_(std::in_place, model) {}
+
+LateFacts::LateFacts(const ModelFile& model, const Sha256Digest& digest)
+    : file_(model), digest_(digest) {}
 
 void LateFacts::start_host() {
   if (host_ || host_facts_.valid()) return;
@@ -36,7 +39,7 @@ LateFacts::Host LateFacts::find_host() {
           objects.canonical()};
 }
 
-bool LateFacts::model_ready() const { return digest_ || model_digest_.ready(); }
+bool LateFacts::model_ready() const { return digest_ || model_digest_->ready(); }
 
 bool LateFacts::host_ready() const {
   return host_ || (host_facts_.valid() &&
@@ -45,7 +48,7 @@ bool LateFacts::host_ready() const {
 
 /// Nothing may have written to the file before its digest stands in a run.
 const FieldMap& LateFacts::model(Observer& observer) {
-  if (!digest_) digest_ = model_digest_.wait(observer, nullptr);
+  if (!digest_) digest_ = model_digest_->wait(observer, nullptr);
   if (!model_) {
     file_.check_unchanged();
     model_.emplace().emplace(field::model_sha256, to_blob(*digest_));

@@ -18,6 +18,8 @@ class LateFacts {
  public:
   /// Starts with the model. `model` outlives the object.
   explicit LateFacts(const ModelFile& model);
+  /// The model's digest is known, or what stands for it: nothing of the model is read.
+  LateFacts(const ModelFile& model, const Sha256Digest& digest);
 
   /// Starts with the rest, unless that is under way: when the first token is out, because the
   /// program and its objects are tens of megabytes. Error kInternal when no thread can be started.
@@ -37,7 +39,7 @@ class LateFacts {
   static Host find_host();
 
   const ModelFile& file_;
-  BytesDigest model_digest_;
+  std::optional<BytesDigest> model_digest_;  ///< unless it was known
   std::future<Host> host_facts_;
   std::optional<Sha256Digest> digest_;
   std::optional<FieldMap> model_, host_;

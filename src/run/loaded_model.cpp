@@ -2,6 +2,7 @@
 #include "run/loaded_model.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "detrun/error.h"
 #include "detrun/log.h"
@@ -74,13 +75,19 @@ std::optional<KvType> kv_type_by_name(std::string_view name) {
   return std::nullopt;
 }
 
-std::uint32_t chunk_rows(std::uint32_t chunk, const ModelSpec& spec, std::uint32_t n_ctx) {
-  return std::min(n_ctx, chunk == 0 ? default_chunk_rows(spec) : chunk);
+std::uint32_t chunk_rows(std::uint32_t chunk, const ModelSpec& spec, std::uint32_t n_ctx,
+                         const BackendInfo& backend) {
+  if (chunk != 0) return std::min(n_ctx, chunk);
+  // The caches of this machine say nothing about a device, which reads its weights once a chunk.
+  constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+  return std::min(n_ctx,
+                  backend.device ? default_chunk_rows(spec, kNoLimit) : default_chunk_rows(spec));
 }
 
 std::unique_ptr<Context> open_context(const Model& model, Backend& backend, std::uint32_t n_ctx,
                                       KvType kv_type, std::uint32_t chunk) {
-  return Context::create(model, backend, n_ctx, kv_type, chunk_rows(chunk, model.spec(), n_ctx));
+  return Context::create(model, backend, n_ctx, kv_type,
+                         chunk_rows(chunk, model.spec(), n_ctx, backend.info()));
 }
 
 }  // namespace detrun

@@ -139,8 +139,8 @@ class PromptsRecorder {
   /// The context of the line before when it is of the same kind: empty again, it is like new.
   Context& context_for(const RecordOptions& options) {
     const std::uint32_t n_ctx = context_length(options.ctx);
-    const std::uint32_t rows =
-        chunk_rows(options.engine.chunk, engine_->model.model->spec(), n_ctx);
+    const std::uint32_t rows = chunk_rows(options.engine.chunk, engine_->model.model->spec(), n_ctx,
+                                          engine_->backend->info());
     const bool same = context_ && context_->n_ctx() == n_ctx && context_->max_rows() == rows &&
                       context_kv_ == options.kv && context_numerics_ == options.numerics;
     if (same) {

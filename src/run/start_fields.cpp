@@ -36,7 +36,8 @@ void add_params(FieldMap& fields, const RecordOptions& options, const ModelSpec&
   fields.emplace(field::params_backend, backend.name);
   fields.emplace(field::params_isa, backend.isa);
   if (backend.device) fields.emplace(field::params_graph, std::int64_t{backend.graph ? 1 : 0});
-  fields.emplace(field::params_chunk, std::int64_t{chunk_rows(options.engine.chunk, spec, n_ctx)});
+  const std::uint32_t chunk = chunk_rows(options.engine.chunk, spec, n_ctx, backend);
+  fields.emplace(field::params_chunk, std::int64_t{chunk});
   fields.emplace(field::params_bos, std::int64_t{prompt.bos ? 1 : 0});
 }
 

@@ -28,7 +28,8 @@ TEST_CASE_TEMPLATE_DEFINE("the GEMV kernel equals the scalar reference bit for b
       for (const auto order : kOrders) {
         Output y(n);
         launch_rows(blocks_for(n, device::kGemvQuantRows), device::kGemvQuantThreads, order, [&] {
-          device::detrun_gemv_quant<Type>(weight.view(), rows.view(), y.data(), n, n_groups);
+          device::detrun_gemv_quant<Type>(one_matrix(weight.view(), y.data(), n), rows.view(),
+                                          n_groups);
         });
         CAPTURE(n);
         CAPTURE(n_groups);

@@ -14,11 +14,12 @@ using namespace cuda_test;
 using kernels::f32_to_bf16;
 using kernels::f32_to_f16;
 
-// Columns: any; multiples of 8, which are loaded whole; 256, a batch of loads, and around it.
-constexpr unsigned kShapes[][2] = {{1, 1},   {3, 7},    {31, 8},  {32, 32}, {33, 33},
-                                   {5, 63},  {40, 64},  {64, 70}, {7, 576}, {9, 1000},
-                                   {4, 24},  {3, 248},  {3, 256}, {3, 264}, {2, 255},
-                                   {2, 257}, {5, 1048}, {4, 20},  {3, 260}};
+// Columns: any; multiples of 8, which are loaded whole; 256 or, of halves, 512, a batch of loads,
+// and around both.
+constexpr unsigned kShapes[][2] = {{1, 1},   {3, 7},   {31, 8},  {32, 32},  {33, 33},  {5, 63},
+                                   {40, 64}, {64, 70}, {7, 576}, {9, 1000}, {4, 24},   {3, 248},
+                                   {3, 256}, {3, 264}, {2, 255}, {2, 257},  {5, 1048}, {3, 504},
+                                   {3, 512}, {3, 520}, {2, 513}, {2, 1024}, {4, 20},   {3, 260}};
 
 template <class Kernel, class Element>
 void check_float_kernel(Kernel kernel, std::uint32_t gguf_id, Element (*narrow)(float)) {
@@ -41,7 +42,10 @@ void check_float_kernel(Kernel kernel, std::uint32_t gguf_id, Element (*narrow)(
         int flag = 0;
         int* not_finite = look ? &flag : nullptr;
         launch_rows(blocks_for(n, device::kGemvFloatRows) + (look ? 1 : 0), device::kGemvThreads,
-                    order, [&] { kernel(w.data(), v.data(), y.data(), n, k, not_finite); });
+                    order, [&] {
+                      kernel(one_matrix<const Element*>(w.data(), y.data(), n), v.data(), k,
+                             not_finite);
+                    });
         CAPTURE(n);
         CAPTURE(k);
         CHECK(same_bits(expected, y.take()));
@@ -61,8 +65,10 @@ TEST_CASE("the F32 GEMV kernel equals the scalar reference bit for bit") {
 TEST_CASE("a product whose every term underflows is +0 in the GEMV kernel") {
   const std::vector<float> x(70, 0x1p-100f), weight(70, -0x1p-100f);
   Output y(1);
-  launch_rows(1, device::kGemvThreads, kOrders[0],
-              [&] { device::detrun_gemv_f32(weight.data(), x.data(), y.data(), 1, 70, nullptr); });
+  launch_rows(1, device::kGemvThreads, kOrders[0], [&] {
+    device::detrun_gemv_f32(one_matrix<const float*>(weight.data(), y.data(), 1), x.data(), 70,
+                            nullptr);
+  });
   CHECK(kernels::f32_bits(y.take()[0]) == 0);
 }
 
@@ -90,7 +96,8 @@ TEST_CASE("the GEMV kernels say of one element anywhere in x that it is not fini
         Output y(1);
         int flag = 0;
         launch_rows(2, device::kGemvThreads, kOrders[0], [&] {
-          device::detrun_gemv_f16(weight.data(), v.data(), y.data(), 1, k, &flag);
+          device::detrun_gemv_f16(one_matrix<const std::uint16_t*>(weight.data(), y.data(), 1),
+                                  v.data(), k, &flag);
         });
         CAPTURE(k);
         CAPTURE(at);

@@ -63,6 +63,15 @@ class Output {
   std::vector<float> values_;
 };
 
+/// What a GEMV kernel takes, with one matrix.
+template <class Weight>
+cuda::GemvMatrices<Weight> one_matrix(Weight weight, float* y, unsigned n_rows) {
+  cuda::GemvMatrices<Weight> all{};
+  all.matrix[0] = {weight, y, n_rows};
+  for (unsigned& end : all.end) end = ~0u;
+  return all;
+}
+
 inline const kernels::MatmulOps& scalar_matmul(std::uint32_t gguf_id) {
   const kernels::CpuOps& ops = kernels::scalar::kOps;
   for (std::size_t i = 0; i < ops.n_matmuls; ++i) {

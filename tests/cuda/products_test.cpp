@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 
 #include "tests/cuda/product_support.h"
@@ -45,11 +46,13 @@ std::vector<std::byte> random_rows(std::mt19937& random, std::uint32_t id, unsig
 // stay as they were.
 class Product {
  public:
-  Product(std::mt19937& random, const ProductOps& ops, unsigned m, unsigned n, unsigned k)
+  // `another`: of products with the same state of `random`, who has other weights.
+  Product(std::mt19937& random, const ProductOps& ops, unsigned m, unsigned n, unsigned k,
+          unsigned another = 0)
       : ops_(ops),
         m_(m),
-        rows_(random_rows(random, ops.gguf_id, n, k)),
         floats_(random_activations(random, m, k)),
+        rows_(rows_after(random, another, ops.gguf_id, n, k)),
         image_(ops.image_bytes(n, k)),
         x_(floats_.size()),
         workspace_(ops.workspace_bytes(m, n, k) + kBehind) {
@@ -80,21 +83,29 @@ class Product {
   }
   std::vector<float> by_gemv() {
     Output y(weight_.n);
-    CHECK(ops_.gemv(weight_, activations(), y.data(), nullptr) == cudaSuccess);
+    const cuda::GemvProduct product{weight_, y.data()};
+    CHECK(ops_.gemv(&product, 1, activations(), nullptr) == cudaSuccess);
     return y.take();
   }
 
- private:
-  static constexpr std::size_t kBehind = 1024;
   cuda::Activations activations() {
     cuda::Activations x{x_.data(), {}, m_, &flag_};
     if (quantized_) x = {nullptr, quantized_->view(), m_};
     return x;
   }
+  cuda::DeviceMatrix weight() const { return weight_; }
+
+ private:
+  static constexpr std::size_t kBehind = 1024;
+  static std::vector<std::byte> rows_after(std::mt19937& random, unsigned skipped, std::uint32_t id,
+                                           unsigned n, unsigned k) {
+    random.discard(skipped);
+    return random_rows(random, id, n, k);
+  }
   const ProductOps& ops_;
   unsigned m_;
-  std::vector<std::byte> rows_;
   std::vector<float> floats_;
+  std::vector<std::byte> rows_;
   Aligned<std::byte> image_;
   Aligned<float> x_;
   Aligned<std::byte> workspace_;
@@ -139,6 +150,37 @@ TEST_CASE("products through the table equal the scalar reference bit for bit") {
     for (const unsigned m : {1u, 2u, 33u, 65u}) {
       check_product(random, *ops, m, 67, floats ? 45 : 512);
       check_product(random, *ops, m, 5, floats ? 264 : 256);
+    }
+  }
+}
+
+TEST_CASE("several matrices in one launch have the bits of each alone, whatever rows they have") {
+  std::mt19937 random(9);
+  constexpr unsigned kRows[][3] = {{1, 1, 1}, {31, 32, 33}, {65, 3, 4}, {4, 129, 5}};
+  for (std::uint32_t id = 0; id < kIds; ++id) {
+    const ProductOps* ops = cuda::find_product(id);
+    if (ops == nullptr) continue;
+    const unsigned k = ops->input == kernels::InputForm::kFloat ? 72 : 512;
+    for (const auto& rows : kRows) {
+      for (const unsigned n : {2u, 3u}) {
+        CAPTURE(id);
+        CAPTURE(n);
+        std::vector<std::unique_ptr<Product>> products;
+        std::vector<Output> outputs;
+        std::vector<cuda::GemvProduct> tasks;
+        for (unsigned i = 0; i < n; ++i) {
+          random.seed(77);  // the same row of x
+          products.push_back(std::make_unique<Product>(random, *ops, 1, rows[i], k, i));
+          outputs.emplace_back(rows[i]);
+        }
+        for (unsigned i = 0; i < n; ++i) {
+          tasks.push_back({products[i]->weight(), outputs[i].data()});
+        }
+        CHECK(ops->gemv(tasks.data(), n, products[0]->activations(), nullptr) == cudaSuccess);
+        for (unsigned i = 0; i < n; ++i) {
+          CHECK(same_bits(products[i]->expected(), outputs[i].take()));
+        }
+      }
     }
   }
 }

@@ -1,6 +1,7 @@
 // Activation quantization and the writes to the KV cache, emulated, bit-equal to the reference.
 #include "kernels/cuda/quantize.cuh"
 
+#include <algorithm>
 #include <limits>
 
 #include "kernels/cpu/ops.h"
@@ -173,14 +174,19 @@ int check_kv(Kernel kernel, bool (*reference)(const float*, std::uint64_t, Eleme
     for (const auto order : kOrders) {
       std::vector<Element> cache = before;
       int flag = 0;
-      launch_rows(blocks_for(x.size(), device::kRowThreads), device::kRowThreads, order, [&] {
-        kernel(x.data(), positions.data(), n_rows, n_heads, head_dim, stride, head_stride,
-               cache.data(), &flag);
-      });
+      std::vector<Element> other = before;
+      const std::vector<float> zeros(x.size());
+      const emulation::Dim grid{blocks_for(x.size(), device::kRowThreads), 2, 1};
+      CHECK(emulation::launch(grid, {device::kRowThreads, 1, 1}, order, [&] {
+              kernel({{zeros.data(), x.data()}, {other.data(), cache.data()}}, positions.data(),
+                     n_rows, n_heads, head_dim, stride, head_stride, &flag);
+            }) == "");
       CHECK(flag == expected_flag);
       const bool equal =
           std::memcmp(cache.data(), expected.data(), cache.size() * sizeof(Element)) == 0;
       CHECK(equal);
+      CHECK(std::count(other.begin(), other.end(), Element{0}) ==
+            static_cast<std::ptrdiff_t>(x.size()));
     }
   }
   return expected_flag;

@@ -82,6 +82,14 @@ void add_products(Cases& cases) {
                 const Matrix matrix = make_matrix(type, seed, 50, 512);
                 return bytes_of(kernels.embed(matrix, {0, 49, 7, 7, 31, 32, 33, 1, 48}));
               });
+    if (!can_make_up(type)) continue;
+    cases.add(
+        "made-up weights " + name, times(9, 50, 512), false,
+        [=](Kernels& kernels, std::uint64_t seed) {
+          Matrix matrix = make_matrix(type, seed, 50, 512);  // of the right size
+          make_up_blocks(type, seed, 0, matrix.bytes);
+          return bytes_of(kernels.embed_made_up(matrix, seed, {0, 49, 7, 7, 31, 32, 33, 1, 48}));
+        });
   }
 }
 

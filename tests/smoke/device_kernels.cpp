@@ -52,6 +52,10 @@ class DeviceKernels final : public Kernels {
   Floats embed(const Matrix& matrix, const std::vector<int>& ids) override {
     return device_embed(matrix.gguf_id, matrix.bytes.data(), matrix.n, matrix.k, ids);
   }
+  Floats embed_made_up(const Matrix& matrix, std::uint64_t key,
+                       const std::vector<int>& ids) override {
+    return device_embed_made_up(matrix.gguf_id, matrix.n, matrix.k, key, ids);
+  }
   Quantized quantize(const Floats& x) override;
   Floats attention(const Attention& in, Form form) override;
   Floats rmsnorm(const Norm& in) override;
@@ -192,8 +196,9 @@ std::vector<std::uint16_t> DeviceKernels::kv_write_f16(const Floats& x) {
   DeviceMemory positions(positions_of(1));
   DeviceMemory out(std::vector<std::uint16_t>((kRowsBefore + 1) * x.size()));
   DeviceFlag flag;
-  require(cuda::kv_write_f16(from.as<float>(), positions.as<unsigned>(), 1, 1, narrow(x.size()),
-                             x.size(), x.size(), out.as<std::uint16_t>(), flag.pointer(), kStream),
+  require(cuda::kv_write_f16(from.as<float>(), nullptr, positions.as<unsigned>(), 1, 1,
+                             narrow(x.size()), x.size(), x.size(), out.as<std::uint16_t>(), nullptr,
+                             flag.pointer(), kStream),
           "kv_write_f16");
   if (flag.raised()) return {};
   return last_row(out.read<std::uint16_t>());
@@ -204,8 +209,9 @@ Floats DeviceKernels::kv_write_f32(const Floats& x) {
   DeviceMemory positions(positions_of(1));
   DeviceMemory out(Floats((kRowsBefore + 1) * x.size()));
   DeviceFlag flag;
-  require(cuda::kv_write_f32(from.as<float>(), positions.as<unsigned>(), 1, 1, narrow(x.size()),
-                             x.size(), x.size(), out.as<float>(), flag.pointer(), kStream),
+  require(cuda::kv_write_f32(from.as<float>(), nullptr, positions.as<unsigned>(), 1, 1,
+                             narrow(x.size()), x.size(), x.size(), out.as<float>(), nullptr,
+                             flag.pointer(), kStream),
           "kv_write_f32");
   if (flag.raised()) return {};
   return last_row(out.read<float>());

@@ -85,6 +85,14 @@ class DeviceRows {
   DeviceMemory floats_, quants_, scales_, sums_, half_sums_;
 };
 
+Floats embed(const cuda::ProductOps& ops, cuda::DeviceMatrix matrix, const std::vector<int>& ids) {
+  DeviceMemory tokens(ids);
+  DeviceMemory out(ids.size() * matrix.k * sizeof(float));
+  require(ops.embed(matrix, tokens.as<int>(), narrow(ids.size()), out.as<float>(), kStream),
+          "embed");
+  return out.read<float>();
+}
+
 }  // namespace
 
 bool device_has_product(std::uint32_t gguf_id) { return cuda::find_product(gguf_id) != nullptr; }
@@ -110,7 +118,8 @@ Floats device_product(std::uint32_t gguf_id, const std::byte* matrix, std::uint6
   for (std::uint64_t r = 0; r < x.m; ++r) {
     const auto* row = static_cast<const std::byte*>(x.rows) + r * x.row_bytes;
     DeviceRows rows({row, x.row_bytes, 1}, k, ops.input);
-    require(ops.gemv(weight.view(), rows.view(), y.as<float>() + r * n, kStream), "GEMV");
+    const cuda::GemvProduct product{weight.view(), y.as<float>() + r * n};
+    require(ops.gemv(&product, 1, rows.view(), kStream), "GEMV");
     require(cudaDeviceSynchronize(), "GEMV");
   }
   return y.read<float>();
@@ -120,11 +129,16 @@ Floats device_embed(std::uint32_t gguf_id, const std::byte* matrix, std::uint64_
                     std::uint64_t k, const std::vector<int>& ids) {
   const cuda::ProductOps& ops = product_of(gguf_id);
   DeviceWeight weight(ops, matrix, n, k);
-  DeviceMemory tokens(ids);
-  DeviceMemory out(ids.size() * k * sizeof(float));
-  require(ops.embed(weight.view(), tokens.as<int>(), narrow(ids.size()), out.as<float>(), kStream),
-          "embed");
-  return out.read<float>();
+  return embed(ops, weight.view(), ids);
+}
+
+Floats device_embed_made_up(std::uint32_t gguf_id, std::uint64_t n, std::uint64_t k,
+                            std::uint64_t key, const std::vector<int>& ids) {
+  const cuda::ProductOps& ops = product_of(gguf_id);
+  DeviceMemory image(ops.image_bytes(n, k));
+  require(ops.fill(image.as<void>(), n, k, key, kStream), "fill");
+  image.check_guards();
+  return embed(ops, {image.as<void>(), narrow(n), narrow(k)}, ids);
 }
 
 }  // namespace detrun::smoke

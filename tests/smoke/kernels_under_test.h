@@ -71,6 +71,9 @@ class Kernels {
   /// y (m, n) = x (m, k) times the matrix, activations quantized where the type wants it.
   virtual Floats product(const Matrix& weight, const Floats& x, std::uint64_t m, Form form) = 0;
   virtual Floats embed(const Matrix& matrix, const std::vector<int>& ids) = 0;
+  /// The same of a matrix that is made up from a key: its bytes, which a device does not read.
+  virtual Floats embed_made_up(const Matrix& matrix, std::uint64_t key,
+                               const std::vector<int>& ids) = 0;
   virtual Quantized quantize(const Floats& x) = 0;
   virtual Floats attention(const Attention& in, Form form) = 0;
   virtual Floats rmsnorm(const Norm& in) = 0;
@@ -106,6 +109,9 @@ bool device_has_product(std::uint32_t gguf_id);
 bool device_takes_floats(std::uint32_t gguf_id);
 Floats device_embed(std::uint32_t gguf_id, const std::byte* matrix, std::uint64_t n,
                     std::uint64_t k, const std::vector<int>& ids);
+
+Floats device_embed_made_up(std::uint32_t gguf_id, std::uint64_t n, std::uint64_t k,
+                            std::uint64_t key, const std::vector<int>& ids);
 
 /// The device as an instruction set: the table that the known-answer self-test and the golden cases
 /// run on. One row at a time; the form decides GEMV or GEMM, split or one-pass attention. What has

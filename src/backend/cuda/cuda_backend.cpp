@@ -82,6 +82,8 @@ class CudaBackend final : public Backend {
   void run_pass(PassMemory* memory, const PassAt& at,
                 const std::function<void()>& operators) override;
   std::unique_ptr<Weight> load_weight(const WeightView& view) override;
+  bool makes_up(QType type) const override;
+  std::unique_ptr<Weight> make_up_weight(const WeightView& view, std::uint64_t key) override;
   std::unique_ptr<Buffer> new_buffer(std::uint64_t n_floats) override;
   std::unique_ptr<KvCache> new_kv_cache(const KvShape& shape) override;
   void upload(Buffer& to, std::span<const float> from) override;
@@ -105,7 +107,7 @@ class CudaBackend final : public Backend {
   void use_device() const {
     check_cuda(cudaSetDevice(static_cast<int>(info_.device->index)), "cudaSetDevice");
   }
-  cudaError_t write_kv(CudaKvCache& kv, KvPart part, std::uint32_t layer, const float* x,
+  cudaError_t write_kv(CudaKvCache& kv, std::uint32_t layer, const float* k, const float* v,
                        const unsigned* positions, std::uint32_t rows);
 
   BackendInfo info_;
@@ -197,6 +199,20 @@ std::unique_ptr<Weight> CudaBackend::load_weight(const WeightView& view) {
   }
   auto weight = load_cuda_weight(transfer_, *loaders_, view);
   stream_.synchronize();  // another backend of this device may use it at once
+  matmul_.expect(*weight);
+  return weight;
+}
+
+bool CudaBackend::makes_up(QType type) const {
+  const cuda::ProductOps* ops = cuda::find_product(static_cast<std::uint32_t>(type));
+  return ops != nullptr && ops->fill != nullptr;
+}
+
+std::unique_ptr<Weight> CudaBackend::make_up_weight(const WeightView& view, std::uint64_t key) {
+  if (!makes_up(view.type)) return nullptr;
+  use_device();
+  auto weight = make_up_cuda_weight(stream_, view, key);
+  stream_.synchronize();  // as at load
   matmul_.expect(*weight);
   return weight;
 }
@@ -293,19 +309,21 @@ void CudaBackend::rope(Buffer& x, const RopeParams& params, std::uint32_t rows,
              "rope");
 }
 
-cudaError_t CudaBackend::write_kv(CudaKvCache& kv, KvPart part, std::uint32_t layer, const float* x,
-                                  const unsigned* positions, std::uint32_t rows) {
+cudaError_t CudaBackend::write_kv(CudaKvCache& kv, std::uint32_t layer, const float* k,
+                                  const float* v, const unsigned* positions, std::uint32_t rows) {
   const KvLayout& layout = kv.layout();
   const KvShape& shape = layout.shape();
-  void* to = kv.at(part, layer);
+  void* k_out = kv.at(KvPart::kK, layer);
+  void* v_out = kv.at(KvPart::kV, layer);
   if (shape.type == KvType::kF16) {
-    return cuda::kv_write_f16(x, positions, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
-                              layout.head_stride(), static_cast<std::uint16_t*>(to), flag_.get(),
-                              stream_.get());
+    return cuda::kv_write_f16(k, v, positions, rows, shape.n_kv_heads, shape.head_dim,
+                              layout.stride(), layout.head_stride(),
+                              static_cast<std::uint16_t*>(k_out),
+                              static_cast<std::uint16_t*>(v_out), flag_.get(), stream_.get());
   }
-  return cuda::kv_write_f32(x, positions, rows, shape.n_kv_heads, shape.head_dim, layout.stride(),
-                            layout.head_stride(), static_cast<float*>(to), flag_.get(),
-                            stream_.get());
+  return cuda::kv_write_f32(k, v, positions, rows, shape.n_kv_heads, shape.head_dim,
+                            layout.stride(), layout.head_stride(), static_cast<float*>(k_out),
+                            static_cast<float*>(v_out), flag_.get(), stream_.get());
 }
 
 void CudaBackend::kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k, const Buffer& v,
@@ -324,8 +342,7 @@ void CudaBackend::kv_write(KvCache& cache, std::uint32_t layer, const Buffer& k,
       [&](std::uint32_t first, std::uint32_t count) {
         const std::uint64_t at = first * row_floats;
         const unsigned* positions = positions_.get() + first;
-        check_cuda(write_kv(kv, KvPart::kK, layer, k_data + at, positions, count), "kv_write");
-        check_cuda(write_kv(kv, KvPart::kV, layer, v_data + at, positions, count), "kv_write");
+        check_cuda(write_kv(kv, layer, k_data + at, v_data + at, positions, count), "kv_write");
       },
       [&](std::uint32_t row) {
         throw_kv_does_not_fit(shape.type, layer, std::uint64_t{pos0} + row);
@@ -358,21 +375,6 @@ void CudaBackend::add(Buffer& x, const Buffer& y, std::uint64_t n) {
 }
 
 }  // namespace
-
-std::string cuda_backend_name() { return kName; }
-
-CudaSupport cuda_support() {
-  try {
-    return {true, describe_device(find_cuda_device(kName, {}))};
-  } catch (const Error& error) {
-    std::string_view why = error.what();
-    const std::string prefix = std::string("backend ") + kName + ": ";
-    if (why.starts_with(prefix)) why.remove_prefix(prefix.size());
-    return {false, std::string(why)};
-  }
-}
-
-void require_cuda_device(const CudaOptions& options) { find_cuda_device(kName, options.device); }
 
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
   DeviceInfo device = find_cuda_device(kName, options.device);

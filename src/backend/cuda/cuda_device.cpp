@@ -137,4 +137,23 @@ BackendMemory cuda_memory(const DeviceInfo& device) {
           free_bytes};
 }
 
+// ---- of the front door --------------------------------------------------------------------------
+
+std::string cuda_backend_name() { return DETRUN_CUDA_BACKEND_NAME; }
+
+CudaSupport cuda_support() {
+  try {
+    return {true, describe_device(find_cuda_device(DETRUN_CUDA_BACKEND_NAME, {}))};
+  } catch (const Error& error) {
+    std::string_view why = error.what();
+    const std::string prefix = "backend " DETRUN_CUDA_BACKEND_NAME ": ";
+    if (why.starts_with(prefix)) why.remove_prefix(prefix.size());
+    return {false, std::string(why)};
+  }
+}
+
+void require_cuda_device(const CudaOptions& options) {
+  find_cuda_device(DETRUN_CUDA_BACKEND_NAME, options.device);
+}
+
 }  // namespace detrun

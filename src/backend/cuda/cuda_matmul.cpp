@@ -2,8 +2,10 @@
 #include "backend/cuda/cuda_matmul.h"
 
 #include <algorithm>
+#include <array>
 
 #include "backend/operator_errors.h"
+#include "detrun/error.h"
 #include "kernels/cuda/launch_rows.h"
 
 namespace detrun {
@@ -52,6 +54,11 @@ cuda::Activations some_rows(const cuda::Activations& x, std::uint64_t row, std::
 bool rows_are_aligned(InputForm form, unsigned k) {
   return form == InputForm::kFloat ? k % kVectorFloats == 0
                                    : k % (kVectorFloats * kActivationBlock) == 0;
+}
+
+/// Whether so many rows are multiplied one after another.
+bool is_by_row(const CudaWeight& weight, std::uint32_t rows) {
+  return rows == 1 || (rows <= kGemvRowsMax && rows_are_aligned(weight.ops->input, weight.k));
 }
 
 }  // namespace
@@ -123,35 +130,51 @@ cuda::QuantizedRows CudaMatmul::quantize(const CudaWeight& reader, const float* 
   return {quants, scales, sums, half_sums};
 }
 
-void CudaMatmul::multiply(const CudaProduct& product, const cuda::Activations& x) {
-  const CudaWeight& weight = *product.weight;
-  const bool by_row =
-      x.m == 1 || (x.m <= kGemvRowsMax && rows_are_aligned(weight.ops->input, weight.k));
-  if (by_row) {
-    for (std::uint32_t row = 0; row < x.m; ++row) {
-      check_cuda(weight.ops->gemv(weight.matrix(), some_rows(x, row, 1, weight.k),
-                                  product.y + std::uint64_t{row} * weight.n, stream_.get()),
+std::size_t CudaMatmul::together(std::span<const CudaProduct> products, std::uint32_t rows) const {
+  const CudaWeight& first = *products[0].weight;
+  if (!is_by_row(first, rows)) return 1;
+  std::size_t n = 1;
+  while (n < products.size() && n < cuda::kGemvMatrices && products[n].weight->ops == first.ops &&
+         !pinned_.takes(*products[n].weight, rows)) {
+    ++n;
+  }
+  return n;
+}
+
+void CudaMatmul::multiply(std::span<const CudaProduct> products, const cuda::Activations& x,
+                          std::uint32_t row) {
+  const CudaWeight& first = *products[0].weight;
+  if (is_by_row(first, x.m)) {
+    for (std::uint32_t i = 0; i < x.m; ++i) {
+      std::array<cuda::GemvProduct, cuda::kGemvMatrices> tasks{};
+      std::transform(products.begin(), products.end(), tasks.begin(), [&](const CudaProduct& p) {
+        return cuda::GemvProduct{p.weight->matrix(), p.y + (std::uint64_t{row} + i) * p.weight->n};
+      });
+      check_cuda(first.ops->gemv(tasks.data(), static_cast<unsigned>(products.size()),
+                                 some_rows(x, i, 1, first.k), stream_.get()),
                  "matmul");
     }
     return;
   }
-  std::byte* workspace = workspace_.room(weight.ops->workspace_bytes(x.m, weight.n, weight.k));
-  check_cuda(weight.ops->gemm(weight.matrix(), x, workspace, product.y, stream_.get()), "matmul");
+  DETRUN_CHECK(products.size() == 1);
+  std::byte* workspace = workspace_.room(first.ops->workspace_bytes(x.m, first.n, first.k));
+  check_cuda(first.ops->gemm(first.matrix(), x, workspace,
+                             products[0].y + std::uint64_t{row} * first.n, stream_.get()),
+             "matmul");
 }
 
 // The first product of float activations looks at them while it reads them.
-void CudaMatmul::multiply_checked(const CudaProduct& product, const cuda::Activations& x) {
-  const CudaWeight& weight = *product.weight;
+void CudaMatmul::multiply_checked(std::span<const CudaProduct> products,
+                                  const cuda::Activations& x) {
+  const CudaWeight& first = *products[0].weight;
   cuda::Activations looked_at = x;
   looked_at.not_finite = flag_.get();
   flag_.launch_rows(
       x.m,
-      [&](std::uint32_t first, std::uint32_t n) {
-        const std::uint64_t past = std::uint64_t{first} * weight.n;
-        multiply({&weight, product.y + past, product.y_floats - past},
-                 some_rows(looked_at, first, n, weight.k));
+      [&](std::uint32_t row, std::uint32_t n) {
+        multiply(products, some_rows(looked_at, row, n, first.k), row);
       },
-      [&](std::uint32_t row) { throw_activation_not_finite(weight.name, row, x.m); });
+      [&](std::uint32_t row) { throw_activation_not_finite(first.name, row, x.m); });
 }
 
 void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std::uint32_t rows) {
@@ -159,14 +182,17 @@ void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std:
   cuda::Activations as_quants{};
   const void* rounded = nullptr;
   QType rounded_to{};
-  for (const CudaProduct& product : products) {
-    const CudaWeight& weight = *product.weight;
+  while (!products.empty()) {
+    const CudaWeight& weight = *products[0].weight;
     if (pinned_.takes(weight, rows)) {
       if (rounded == nullptr || rounded_to != weight.type) rounded = pinned_.round(weight, x, rows);
       rounded_to = weight.type;
-      pinned_.multiply(product, rounded, rows);
+      pinned_.multiply(products[0], rounded, rows);
+      products = products.subspan(1);
       continue;
     }
+    const auto now = products.first(together(products, rows));
+    products = products.subspan(now.size());
     const bool quantized = weight.ops->input == InputForm::kQuantized;
     cuda::Activations& input = quantized ? as_quants : as_floats;
     const bool first = input.m == 0;
@@ -176,9 +202,9 @@ void CudaMatmul::run(std::span<const CudaProduct> products, const float* x, std:
       if (quantized) input.quantized = quantize(weight, x, rows);
     }
     if (first && !quantized) {
-      multiply_checked(product, input);
+      multiply_checked(now, input);
     } else {
-      multiply(product, input);
+      multiply(now, input, 0);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Products of several weights with the same activations, which are checked or quantized once. One
-// row, or few, read the weights row after row; many make one product. The bits are the same. Where
-// products are pinned (profile cublas), more rows than one are CudaPinned's.
+// row, or few, read the weights row after row, several weights in one launch; many make one
+// product. The bits are the same. Where products are pinned (profile cublas), more rows than one
+// are CudaPinned's.
 #pragma once
 
 #include <span>
@@ -48,8 +49,12 @@ class CudaMatmul {
   std::uint64_t workspace_bytes(std::uint64_t rows) const;
   bool has(kernels::InputForm form) const;
   cuda::QuantizedRows quantize(const CudaWeight& reader, const float* x, std::uint32_t rows);
-  void multiply_checked(const CudaProduct& product, const cuda::Activations& x);
-  void multiply(const CudaProduct& product, const cuda::Activations& x);
+  /// Of the first of `products`, at least one: how many are multiplied in one go.
+  std::size_t together(std::span<const CudaProduct> products, std::uint32_t rows) const;
+  void multiply_checked(std::span<const CudaProduct> products, const cuda::Activations& x);
+  /// Products that go together; `row` is the row of y that x begins at.
+  void multiply(std::span<const CudaProduct> products, const cuda::Activations& x,
+                std::uint32_t row);
 
   const CudaStream& stream_;
   CudaFlag& flag_;

@@ -50,10 +50,8 @@ void pack(const WeightView& view, const cuda::ProductOps& ops, ThreadPool& pool,
   if (bad.found()) throw_weight_not_finite(view, bad.value());
 }
 
-}  // namespace
-
-std::unique_ptr<CudaWeight> load_cuda_weight(CudaTransfer& transfer, ThreadPool& pool,
-                                             const WeightView& view) {
+/// With memory of the device, whose bytes are not written yet.
+std::unique_ptr<CudaWeight> new_cuda_weight(const WeightView& view) {
   const cuda::ProductOps* ops = cuda::find_product(static_cast<std::uint32_t>(view.type));
   check_weight_view(view, ops != nullptr);
   if (view.n_rows >= kSizeMax || view.row_elems >= kSizeMax) {
@@ -70,9 +68,25 @@ std::unique_ptr<CudaWeight> load_cuda_weight(CudaTransfer& transfer, ThreadPool&
   weight->k = static_cast<unsigned>(view.row_elems);
   const std::uint64_t n_bytes = ops->image_bytes(weight->n, weight->k);
   weight->image = DeviceMemory(n_bytes, "tensor " + weight->name);
-  HostImage image(n_bytes);
-  pack(view, *ops, pool, image.data());
-  transfer.upload(weight->image.data(), image.data(), n_bytes);
+  return weight;
+}
+
+}  // namespace
+
+std::unique_ptr<CudaWeight> load_cuda_weight(CudaTransfer& transfer, ThreadPool& pool,
+                                             const WeightView& view) {
+  auto weight = new_cuda_weight(view);
+  HostImage image(weight->image.size());
+  pack(view, *weight->ops, pool, image.data());
+  transfer.upload(weight->image.data(), image.data(), weight->image.size());
+  return weight;
+}
+
+std::unique_ptr<CudaWeight> make_up_cuda_weight(const CudaStream& stream, const WeightView& view,
+                                                std::uint64_t key) {
+  auto weight = new_cuda_weight(view);
+  check_cuda(weight->ops->fill(weight->image.data(), weight->n, weight->k, key, stream.get()),
+             "making a weight up");
   return weight;
 }
 

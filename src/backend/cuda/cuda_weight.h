@@ -1,4 +1,5 @@
-// A matrix in device memory: checked and packed on the host once, at load.
+// A matrix in device memory: checked and packed on the host once, at load, or made up where it
+// lies.
 #pragma once
 
 #include <memory>
@@ -25,5 +26,8 @@ struct CudaWeight final : Weight {
 /// Errors: see Backend::load_weight; kInternal when the device has not enough memory.
 std::unique_ptr<CudaWeight> load_cuda_weight(CudaTransfer& transfer, ThreadPool& pool,
                                              const WeightView& view);
+/// See Backend::make_up_weight; queued on the stream. The type has a `fill`.
+std::unique_ptr<CudaWeight> make_up_cuda_weight(const CudaStream& stream, const WeightView& view,
+                                                std::uint64_t key);
 
 }  // namespace detrun

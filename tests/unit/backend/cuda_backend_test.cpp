@@ -131,6 +131,44 @@ TEST_CASE("weights of several types share their activations in one call") {
   }
 }
 
+TEST_CASE("weights of one type are multiplied with a row in one launch, three of them at most") {
+  Pair pair;
+  constexpr std::uint64_t kK = 256;
+  for (const std::uint32_t type : {1U, 8U}) {
+    for (const std::uint32_t rows : {1U, 2U, 5U}) {
+      CAPTURE(type);
+      CAPTURE(rows);
+      check_same(pair, [&](Backend& backend) {
+        Inputs inputs(8);
+        std::vector<std::unique_ptr<Weight>> weights;
+        std::vector<std::unique_ptr<Buffer>> outputs;
+        std::vector<MatmulTask> tasks;
+        for (const std::uint64_t n : {70U, 9U, 33U, 1U}) {
+          weights.push_back(
+              backend.load_weight({"w", QType{type}, kK, n, inputs.matrix(type, kK, n)}));
+          outputs.push_back(backend.new_buffer(rows * n));
+          tasks.push_back({weights.back().get(), outputs.back().get()});
+        }
+        const auto x = buffer_of(backend, inputs.plain(rows * kK));
+        backend.synchronize();
+        const std::uint64_t launches = emulation::launches_executed();
+        backend.matmul(tasks, *x, rows);
+        backend.synchronize();
+        if (&backend == pair.device.get() && rows < 5) {
+          const std::uint64_t quantize = type == 8 ? 1 : 0;
+          CHECK(emulation::launches_executed() - launches == quantize + 2 * rows);
+        }
+        std::vector<float> all;
+        for (const auto& output : outputs) {
+          const std::vector<float> values = values_of(backend, *output);
+          all.insert(all.end(), values.begin(), values.end());
+        }
+        return all;
+      });
+    }
+  }
+}
+
 TEST_CASE("rows of an embedding come out as the CPU decodes them, in the order of the tokens") {
   Pair pair;
   for (const std::uint32_t type : product_types()) {

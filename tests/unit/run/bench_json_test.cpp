@@ -101,6 +101,19 @@ TEST_CASE("on a GPU the document names it, and the copies that its memory was me
   CHECK(json.find("model")->find("weights_made_on")->as_string() == "host");
 }
 
+TEST_CASE("of weights made on the device the document says so, and names no time of hashing") {
+  BenchReport report = report_of_two();
+  CHECK(number_at(*bench_to_json(report).find("load"), "sha256_s") == 2);
+  report.synthetic = true;
+  report.made_on_device = true;
+  report.sha256_s = 0;
+  const Json json = bench_to_json(report);
+  CHECK(json.find("model")->find("weights_made_on")->as_string() == "device");
+  CHECK(number_at(*json.find("load"), "load_s") == 3);
+  CHECK(json.find("load")->find("sha256_s") == nullptr);
+  CHECK(json.find("load")->find("load_ratio") == nullptr);
+}
+
 TEST_CASE("the peak that products are compared with follows the type of the weights") {
   BenchReport report = report_of_two();
   report.quantization = "F16";

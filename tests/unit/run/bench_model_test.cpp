@@ -2,7 +2,9 @@
 #include "run/bench_model.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -99,6 +101,28 @@ TEST_CASE("an image has the same bytes for every number of threads, those of the
     const SyntheticModel model("135m", "q4_0", threads, cancel, observer);
     CHECK(file_digest(model) == "736f71b6de44492e608c628d0e75b6f023a83010f90c7bae83e60367fbc8be33");
   }
+}
+
+TEST_CASE("an image whose matrices nobody makes has the rest of its bytes and takes no memory") {
+  const std::atomic<bool> cancel = false;
+  Observer observer;
+  const SyntheticModel whole("135m", "q4_0", 2, cancel, observer);
+  const SyntheticModel sparse("135m", "q4_0", 2, cancel, observer, SyntheticBytes::kNoMatrices);
+  const auto all = ModelFile::open(whole.path());
+  const auto some = ModelFile::open(sparse.path());
+  REQUIRE(some->bytes().size() == all->bytes().size());
+  std::size_t vectors = 0;
+  for (const TensorInfo& tensor : all->tensors()) {
+    if (tensor.n_rows() != 1) continue;
+    ++vectors;
+    const std::span<const std::byte> found = some->find_tensor(tensor.name)->data;
+    CHECK(std::equal(found.begin(), found.end(), tensor.data.begin(), tensor.data.end()));
+  }
+  CHECK(vectors == 2 * 30 + 1);
+  struct stat status {};
+  REQUIRE(::stat(sparse.path().c_str(), &status) == 0);
+  constexpr std::uint64_t kBlock = 512;
+  CHECK(static_cast<std::uint64_t>(status.st_blocks) * kBlock < some->bytes().size() / 16);
 }
 
 TEST_CASE("an image is a model of the shape, with a vocabulary that takes any text") {

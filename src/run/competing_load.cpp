@@ -48,6 +48,7 @@ std::string last_line(std::string text) {
 CompetingLoad::CompetingLoad(const std::vector<std::string>& command, const std::string& ready) {
   DETRUN_CHECK(!command.empty());
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::array<int, 2> ends{};

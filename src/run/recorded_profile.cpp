@@ -24,7 +24,9 @@ void add_leaves(const Json& json, const std::string& name,
     return;
   }
   for (const auto& [key, value] : json.as_object()) {
-    add_leaves(value, name.empty() ? key : name + "." + key, leaves);
+    std::string path = name;
+    if (!path.empty()) path += '.';
+    add_leaves(value, path.append(key), leaves);
   }
 }
 

@@ -181,10 +181,9 @@ TEST_CASE("the version says what there is of CUDA, in one line") {
 }
 
 TEST_CASE("bench compares with the ceilings of what computes") {
-  const std::vector<std::string> words = {
-      "bench",  "-m",     DETRUN_SOURCE_DIR "/fixtures/models/forged-small.gguf",
-      "--only", "decode", "--repeat",
-      "1",      "-n",     "2"};
+  const std::string model = DETRUN_SOURCE_DIR "/fixtures/models/forged-small.gguf";
+  const std::vector<std::string> words = {"bench",    "-m", model, "--only", "decode",
+                                          "--repeat", "1",  "-n",  "2"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), words.begin(), words.end());
     return run_emulated(more);

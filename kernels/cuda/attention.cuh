@@ -16,7 +16,9 @@ using cuda::AttentionInput;
 constexpr unsigned kAttentionThreads = 128;
 constexpr unsigned kScoreGroups = kAttentionThreads / kScoreLanes;  // positions scored at once
 constexpr unsigned kSlots = kKvBlock;
-constexpr unsigned kKvBatch = 16;    // loads of K or V in flight a thread
+// Loads of K or V in flight a thread; beyond the end the last is loaded again. All lanes load
+// together and meet before the first is used, or compilers would save registers by waiting.
+constexpr unsigned kKvBatch = 16;
 constexpr unsigned kStateBatch = 8;  // the same of states and values to merge
 // The shared array of a thread block: scores, then weights, of the 64 slots; then m_b and l_b.
 constexpr unsigned kAtMax = kSlots;
@@ -67,13 +69,14 @@ DETRUN_DEVICE void score_slots(const AttentionInput& in, const float* q,
     const typename Kv::Element* row =
         k + static_cast<std::size_t>(visible ? slot : slots.lo) * in.position_stride;
     float a = 0.0f;
-    for (unsigned first = lane; first < in.head_dim; first += kKvBatch * kScoreLanes) {
+    for (unsigned base = 0; base < in.head_dim; base += kKvBatch * kScoreLanes) {
+      const unsigned first = base + lane;
       typename Kv::Element loaded[kKvBatch];
       DETRUN_UNROLL
       for (unsigned i = 0; i < kKvBatch; ++i) {
-        const unsigned d = first + i * kScoreLanes;
-        if (d < in.head_dim) loaded[i] = row[d];
+        loaded[i] = row[uint_min(first + i * kScoreLanes, in.head_dim - 1)];
       }
+      sync_warp();
       DETRUN_UNROLL
       for (unsigned i = 0; i < kKvBatch; ++i) {
         const unsigned d = first + i * kScoreLanes;
@@ -127,7 +130,7 @@ DETRUN_DEVICE void block_weights(const AttentionInput& in, unsigned query, unsig
   sync_block();
 }
 
-// o_b[d]: one thread a chain, ascending over the visible slots.
+// o_b[d]: one thread a chain, ascending over the visible slots. The whole block calls it.
 template <class Kv, class Shared>
 DETRUN_DEVICE float block_value(const AttentionInput& in, const typename Kv::Element* v,
                                 const Slots& slots, unsigned d, Shared& shared) {
@@ -136,9 +139,9 @@ DETRUN_DEVICE float block_value(const AttentionInput& in, const typename Kv::Ele
     typename Kv::Element loaded[kKvBatch];
     DETRUN_UNROLL
     for (unsigned i = 0; i < kKvBatch; ++i) {
-      const unsigned slot = first + i;
-      if (slot < slots.hi) loaded[i] = v[slot * in.position_stride + d];
+      loaded[i] = v[uint_min(first + i, slots.hi - 1) * in.position_stride + d];
     }
+    sync_warp();
     DETRUN_UNROLL
     for (unsigned i = 0; i < kKvBatch; ++i) {
       const unsigned slot = first + i;
@@ -173,8 +176,10 @@ DETRUN_DEVICE void attention_blocks(const AttentionInput& in, float* states, flo
   const std::size_t at = static_cast<std::size_t>(block_x()) * in.n_blocks + block_y();
   if (thread_x() < 2) states[2 * at + thread_x()] = shared[kAtMax + thread_x()];
   const typename Kv::Element* v = kv_at<Kv>(in, in.v, head, block);
-  for (unsigned d = thread_x(); d < in.head_dim; d += kAttentionThreads) {
-    values[at * in.head_dim + d] = block_value<Kv>(in, v, slots, d, shared);
+  for (unsigned base = 0; base < in.head_dim; base += kAttentionThreads) {
+    const unsigned d = base + thread_x();
+    const float o = block_value<Kv>(in, v, slots, uint_min(d, in.head_dim - 1), shared);
+    if (d < in.head_dim) values[at * in.head_dim + d] = o;
   }
 }
 
@@ -256,8 +261,10 @@ DETRUN_DEVICE void attention_stream(const AttentionInput& in, float* out) {
       merge_block(state, shared[kAtMax], shared[kAtSum]);
     }
     const typename Kv::Element* v = kv_at<Kv>(in, in.v, head, block);
-    for (unsigned d = thread_x(); d < in.head_dim; d += kAttentionThreads) {
-      const float o_block = block_value<Kv>(in, v, slots, d, shared);
+    for (unsigned base = 0; base < in.head_dim; base += kAttentionThreads) {
+      const unsigned d = base + thread_x();
+      const float o_block = block_value<Kv>(in, v, slots, uint_min(d, in.head_dim - 1), shared);
+      if (d >= in.head_dim) continue;
       const float before = block == first ? 0.0f : o[d];
       o[d] = copy ? o_block : f32_fma(before, state.before, f32_mul(o_block, state.block));
     }

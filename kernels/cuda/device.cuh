@@ -70,6 +70,14 @@ DETRUN_DEVICE void sync_block() { __syncthreads(); }
 // All lanes meet. Loads written before it are begun before it: it keeps a batch of them together.
 DETRUN_DEVICE void sync_warp() { __syncwarp(); }
 
+// The pointer, said to be one to memory of the device where no compiler would see it: loads through
+// it need not find out.
+template <class T>
+DETRUN_DEVICE T* device_memory(T* pointer) {
+  __builtin_assume(__isGlobal(pointer));
+  return pointer;
+}
+
 struct alignas(8) Int2 {
   int x, y;
 };

@@ -191,6 +191,11 @@ DETRUN_DEVICE void sync_warp(int line = __builtin_LINE()) {
 }
 DETRUN_DEVICE void sync_block(int line = __builtin_LINE()) { emulation::barrier(line); }
 
+template <class T>
+DETRUN_DEVICE T* device_memory(T* pointer) {
+  return pointer;
+}
+
 struct alignas(8) Int2 {
   int x, y;
 };

@@ -42,9 +42,9 @@ void detrun_kv_write_f16(KvPairs<std::uint16_t> pairs, const unsigned* positions
   const KvElement at =
       kv_element(positions, n_rows, n_heads, head_dim, position_stride, head_stride);
   if (!at.live) return;
-  const float value = (block_y() == 0 ? pairs.x[0] : pairs.x[1])[at.from];
+  const float value = device_memory(block_y() == 0 ? pairs.x[0] : pairs.x[1])[at.from];
   if ((f32_bits(value) & kAbsMask) >= kF16OverflowBits) raise_flag(does_not_fit);
-  (block_y() == 0 ? pairs.out[0] : pairs.out[1])[at.to] = f32_to_f16(value);
+  device_memory(block_y() == 0 ? pairs.out[0] : pairs.out[1])[at.to] = f32_to_f16(value);
 }
 
 DETRUN_KERNEL_OF(kRowThreads)
@@ -54,9 +54,9 @@ void detrun_kv_write_f32(KvPairs<float> pairs, const unsigned* positions, unsign
   const KvElement at =
       kv_element(positions, n_rows, n_heads, head_dim, position_stride, head_stride);
   if (!at.live) return;
-  const float value = (block_y() == 0 ? pairs.x[0] : pairs.x[1])[at.from];
+  const float value = device_memory(block_y() == 0 ? pairs.x[0] : pairs.x[1])[at.from];
   if (!f32_is_finite(value)) raise_flag(not_finite);
-  (block_y() == 0 ? pairs.out[0] : pairs.out[1])[at.to] = value;
+  device_memory(block_y() == 0 ? pairs.out[0] : pairs.out[1])[at.to] = value;
 }
 
 }  // namespace detrun::device

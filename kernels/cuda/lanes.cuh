@@ -23,6 +23,15 @@ DETRUN_DEVICE int low_halves(int word) { return static_cast<int>(word_bits(word)
 DETRUN_DEVICE int high_halves(int word) {
   return static_cast<int>(word_bits(word) >> 4 & 0x0f0f0f0fu);
 }
+template <class Element>
+DETRUN_DEVICE const Element* weight_in_memory(const Element* rows) {
+  return device_memory(rows);
+}
+DETRUN_DEVICE cuda::Planes weight_in_memory(const cuda::Planes& planes) {
+  return {device_memory(planes.d), device_memory(planes.scales), device_memory(planes.low),
+          device_memory(planes.high)};
+}
+
 // The matrix of a thread block; `block` becomes its number among those of the matrix.
 template <class Weight>
 DETRUN_DEVICE cuda::GemvMatrix<Weight> matrix_of_block(const cuda::GemvMatrices<Weight>& all,
@@ -37,7 +46,7 @@ DETRUN_DEVICE cuda::GemvMatrix<Weight> matrix_of_block(const cuda::GemvMatrices<
     }
   }
   block -= first;
-  return found;
+  return {weight_in_memory(found.weight), device_memory(found.y), found.n_rows};
 }
 
 // The sign turned, nothing else.

@@ -125,11 +125,11 @@ part kernels 120 'Kernels on the device against golden vectors'
 part host 15 "The host's own instruction sets"
 part replays 45 'Runs recorded on the CPU replayed on the GPU, and back'
 part repeats 100 "$repeats repeats under a competing load"
-part speed 180 'Speed of decode and prefill beside the ceilings of this device'
+part cublas 90 'Profile cublas'
+part speed 150 'Speed of decode and prefill beside the ceilings of this device'
 part parallel 0 'Parallel replay against decode'
 part torch 25 'The same shapes through torch bf16'
 part sanitizer 45 'compute-sanitizer'
-part cublas 90 'Profile cublas'
 
 result=passed code=0
 case " ${statuses[*]} " in *' failed '*) result=failed code=1 ;; esac

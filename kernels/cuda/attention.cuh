@@ -69,8 +69,8 @@ DETRUN_DEVICE void score_slots(const AttentionInput& in, const float* q,
     const typename Kv::Element* row =
         k + static_cast<std::size_t>(visible ? slot : slots.lo) * in.position_stride;
     float a = 0.0f;
-    for (unsigned base = 0; base < in.head_dim; base += kKvBatch * kScoreLanes) {
-      const unsigned first = base + lane;
+    for (unsigned batch = 0; batch < in.head_dim; batch += kKvBatch * kScoreLanes) {
+      const unsigned first = batch + lane;
       typename Kv::Element loaded[kKvBatch];
       DETRUN_UNROLL
       for (unsigned i = 0; i < kKvBatch; ++i) {

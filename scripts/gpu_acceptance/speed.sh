@@ -17,6 +17,23 @@ ratio() { awk -v a="${1:-0}" -v b="${2:-0}" 'BEGIN { if (b > 0) printf "%.4f", a
 
 # ---- 4, 5: speed --------------------------------------------------------------------------------
 
+# bench_of FILE NAME OPTION...: `detrun bench` of a shape ("8b f16") or a model file, as JSON into
+# the file; 0 when there is one. Otherwise sets why and lacking.
+bench_of() {
+  local file=$1 name=$2 code=0 words
+  shift 2
+  case $name in
+    *' '*) words=(--shape "${name% *}" --type "${name#* }") ;;
+    *) words=(-m "$models/$name.gguf") ;;
+  esac
+  limited "$detrun" bench -q "${words[@]}" --backend "$backend" --json "${bench[@]}" "$@" \
+    >"$file" || code=$?
+  [ $code = 0 ] && [ -n "$(of_result "$file" decode tokens_per_s)" ] && return 0
+  rm -f "$file"
+  explain $code
+  return 1
+}
+
 # bench_row NAME FILE: a line of the table of speeds.
 bench_row() {
   printf '| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n' "$1" \
@@ -64,15 +81,20 @@ target_table() {
   done <"$work/targets"
 }
 
-# explain STATUS: sets `why` a bench ended so, and `lacking`: the machine lacks memory, or time.
+# explain STATUS: sets `why` the command run last ended so, and `lacking`: the machine lacks memory,
+# or time.
 explain() {
-  why=$(grep '^detrun: error: ' "$log" | tail -n 1) lacking=no
-  why=${why#detrun: error: }
-  case $1 in 124 | 137) why='no time was left' lacking=yes ;; esac
-  case $why in
-    *'MiB of memory'* | *'the weights need'* | *'not enough memory'*) lacking=yes ;;
-    '') why="status $1: see log.txt" ;;
+  why=$(awk '/^\+ / { last = "" } /^detrun: error: / { last = $0 } END { print last }' "$log")
+  why=${why#detrun: error: } lacking=no
+  case $1 in
+    124 | 137) why='no time was left' lacking=yes ;;
+    5)
+      case $why in
+        *'MiB of memory'* | *'the weights need'* | *'not enough memory'* | *'out of memory on'*)
+          lacking=yes ;;
+      esac ;;
   esac
+  why=${why:-status $1: see log.txt}
 }
 
 ceilings_line() {
@@ -86,27 +108,19 @@ ceilings_line() {
 }
 
 part_speed() {
-  local name file code words measured=0 bad=0 left_out='' last=''
+  local name file measured=0 bad=0 left_out='' last=''
   printf '| shape | decode tokens/s | GB/s | of copying | prefill tokens/s | TOPS '
   echo '| of peak | of its products | ledger costs % |'
   echo '| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |'
   : >"$work/targets"
   for name in "${works[@]}"; do
-    case $name in
-      *' '*) words=(--shape "${name% *}" --type "${name#* }") ;;
-      *) words=(-m "$models/$name.gguf") ;;
-    esac
-    file=$out/bench/${name// /-}.json code=0
-    limited "$detrun" bench -q "${words[@]}" --backend "$backend" --json "${bench[@]}" \
-      --only decode,prefill,record,replay_parallel >"$file" || code=$?
-    if [ $code = 0 ] && [ -n "$(of_result "$file" decode tokens_per_s)" ]; then
+    file=$out/bench/${name// /-}.json
+    if bench_of "$file" "$name" --only decode,prefill,record,replay_parallel; then
       measured=$((measured + 1)) last=$file
       bench_row "$name" "$file"
       targets "$name" "$file" | sed "s/^/$name|/" >>"$work/targets"
       continue
     fi
-    rm -f "$file"
-    explain $code
     left_out+="${left_out:+; }$name: $why"
     [ $lacking = yes ] || bad=$((bad + 1))
   done
@@ -145,6 +159,15 @@ part_parallel() {
   fi
 }
 
+# What cublas should reach, where both were measured.
+cublas_beside_torch() {
+  local own torch
+  own=$(of_result "$out/bench/cublas-8b-f16.json" prefill tokens_per_s 2>/dev/null)
+  torch=$(sed -n 's/^| 8b bf16 |[^|]*|[^|]*| *\([0-9.]*\) |.*/\1/p' "$work/torch")
+  printf '\nProfile cublas, prefill of 8b f16 / torch bf16: %s (wanted: 0.5 or more)\n' \
+    "$(number "$(ratio "$own" "$torch")" 2)"
+}
+
 part_torch() {
   local code=0
   [ -z "$emulated" ] || { skip 'an emulated GPU is none for torch'; return; }
@@ -153,6 +176,7 @@ part_torch() {
     { skip 'no torch that sees a GPU'; return; }
   limited python3 "$here/gpu_acceptance/torch_shapes.py" >"$work/torch" || code=$?
   cat "$work/torch"
+  cublas_beside_torch
   case $code in
     0) pass 'see the table' ;;
     124) skip 'no time was left' ;;

@@ -134,12 +134,12 @@ void add_engine_options(CLI::App& app, EngineOptions& to) {
              1024, [&to](std::uint64_t n) { to.threads = static_cast<std::uint32_t>(n); });
   add_choice(app,
              {"--backend", "auto|cpu|cuda", "Engine",
-              "where to compute [auto: CUDA where it can]; no influence on any bit"},
+              "where to compute [auto: CUDA where it can]; no influence on any portable bit"},
              backend_names(), to.backend);
-  add_text(
-      app,
-      {"--device", "DEVICE", "Engine", "which GPU, by index or UUID [0]; no influence on any bit"},
-      to.device);
+  add_text(app,
+           {"--device", "DEVICE", "Engine",
+            "which GPU, by index or UUID [0]; no influence on any portable bit"},
+           to.device);
   add_switch(app,
              {"--no-graph", "", "Engine",
               "CUDA: launch the kernels of a step one by one; no influence on any bit"},
@@ -148,10 +148,11 @@ void add_engine_options(CLI::App& app, EngineOptions& to) {
 
 void add_chunk_option(CLI::App& app, EngineOptions& to) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int32_t>::max());
-  add_number(app,
-             {"--chunk", "N", "Engine",
-              "tokens computed at once [by cache size]; no influence on any bit"},
-             1, kMax, [&to](std::uint64_t n) { to.chunk = static_cast<std::uint32_t>(n); });
+  add_number(
+      app,
+      {"--chunk", "N", "Engine",
+       "tokens computed at once [by cache size, on a GPU 512]; no influence on any portable bit"},
+      1, kMax, [&to](std::uint64_t n) { to.chunk = static_cast<std::uint32_t>(n); });
 }
 
 void add_run_options(CLI::App& app, RecordOptions& to) {

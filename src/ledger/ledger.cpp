@@ -285,8 +285,8 @@ RunState LedgerImpl::state(std::int64_t number) const {
   // Its seal after its lock: a run sealed in between is not taken for an interrupted one.
   const bool live = connection_->locks().is_live(number);
   if (!ledger::is_sealed(db(), number)) return live ? RunState::kLive : RunState::kInterrupted;
-  const FieldValue status = field(number, field::status).value_or(FieldValue());
-  return status == FieldValue("finished") ? RunState::kFinished : RunState::kEnded;
+  const std::optional<FieldValue> status = field(number, field::status);
+  return status && *status == FieldValue("finished") ? RunState::kFinished : RunState::kEnded;
 }
 
 LineRuns LedgerImpl::runs_of_prompts(const Sha256Digest& file, std::int64_t after) const {

@@ -41,6 +41,7 @@ BenchOptions checked(BenchOptions options) {
   options.shape = lower_case(options.shape);
   options.type = lower_case(options.type);
   if (options.repeat == 0) throw_usage("at least one measurement is needed");
+  check_profile(options.numerics, options.engine);
   if (is_of_ceilings(options)) {
     if (options.model_path.empty() && options.shape.empty()) return options;
     throw_usage("the ceilings alone are measured without a model", "leave out -m and --shape");
@@ -62,7 +63,12 @@ BenchOptions checked(BenchOptions options) {
   for (const std::string& name : options.only) {
     if (name != kCeilings) require_known("result", name, bench_names());
   }
-  check_profile(options.numerics, options.engine);
+  const bool parallel =
+      std::find(options.only.begin(), options.only.end(), "replay_parallel") != options.only.end();
+  if (parallel && options.numerics == kCublas) {
+    throw_usage("under the profile cublas nothing is replayed in parallel",
+                "leave replay_parallel out, or use --numerics portable");
+  }
   if (options.n < 2) throw_usage("at least 2 steps are needed");
   return options;
 }

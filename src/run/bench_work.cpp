@@ -142,8 +142,10 @@ void BenchWork::load(const std::string& path, const BenchOptions& options, Obser
   late_->host();
 
   const ModelSpec& spec = model_.model->spec();
-  plan_ = start_profile(*backend_, options.numerics,
-                        chunk_rows(options.engine.chunk, spec, report.ctx, backend_->info()));
+  TestedProducts tested;
+  plan_ =
+      start_profile(*backend_, options.numerics,
+                    chunk_rows(options.engine.chunk, spec, report.ctx, backend_->info()), tested);
   context_ = open_context(*model_.model, *backend_, report.ctx, KvType::kF16, options.engine.chunk);
   logits_.resize(spec.n_vocab);
   report.chunk = context_->max_rows();

@@ -22,6 +22,7 @@ namespace {
 constexpr int kPatienceMs = 60'000;  // without a word of the load
 
 [[noreturn]] void run_load(char* const* command, int errors, pid_t parent) {
+  setpgid(0, 0);  // what a terminal sends to this command is for its parent
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // gone already
   const int nothing = open("/dev/null", O_RDWR);

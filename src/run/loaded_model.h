@@ -35,7 +35,7 @@ std::unique_ptr<Backend> open_backend(const EngineOptions& options);
 std::optional<KvType> kv_type_by_name(std::string_view name);
 
 /// Tokens that a context of n_ctx positions takes at once, by --chunk; 0: what suits the model and
-/// the caches of this machine; the most, where a device computes. No influence on any bit.
+/// the caches of this machine; the most, where a device computes. No influence on any portable bit.
 std::uint32_t chunk_rows(std::uint32_t chunk, const ModelSpec& spec, std::uint32_t n_ctx,
                          const BackendInfo& backend);
 /// A context of n_ctx positions that takes chunk_rows tokens at once. Error kInternal when memory

@@ -18,19 +18,17 @@ constexpr std::uint32_t kTypeIdsMax = 256;
 constexpr std::uint64_t kWorkspaceMax = std::uint64_t{1} << 32U;
 constexpr std::uint64_t kSizeMax = std::numeric_limits<std::int32_t>::max();
 
-struct Malformed {
-  std::string why;
-};
+[[noreturn]] void refuse(const std::string& why) { throw_usage("params.products: " + why); }
 
 const Json& member(const Json& object, std::string_view name) {
   const Json* found = object.is_object() ? object.find(name) : nullptr;
-  if (found == nullptr) throw Malformed{"'" + std::string(name) + "' is missing"};
+  if (found == nullptr) refuse("'" + std::string(name) + "' is missing");
   return *found;
 }
 
 const std::string& text_of(const Json& object, std::string_view name) {
   const Json& value = member(object, name);
-  if (!value.is_string()) throw Malformed{"'" + std::string(name) + "' is no text"};
+  if (!value.is_string()) refuse("'" + std::string(name) + "' is no text");
   return value.as_string();
 }
 
@@ -38,7 +36,7 @@ const std::string& text_of(const Json& object, std::string_view name) {
 std::uint64_t size_of(const Json& object, std::string_view name, std::uint64_t most) {
   const std::int64_t number = member(object, name).to_i64().value_or(0);
   if (number < 1 || static_cast<std::uint64_t>(number) > most) {
-    throw Malformed{"'" + std::string(name) + "' is not from 1 to " + std::to_string(most)};
+    refuse("'" + std::string(name) + "' is not from 1 to " + std::to_string(most));
   }
   return static_cast<std::uint64_t>(number);
 }
@@ -48,7 +46,7 @@ QType type_of(const std::string& name) {
     const QTypeInfo* info = find_qtype(id);
     if (info != nullptr && info->name == name) return static_cast<QType>(id);
   }
-  throw Malformed{"the type of a product is unknown"};
+  refuse("the type of a product is unknown");
 }
 
 PinnedProduct read_product(const Json& json) {
@@ -58,8 +56,8 @@ PinnedProduct read_product(const Json& json) {
   product.k = static_cast<std::uint32_t>(size_of(json, "k", kSizeMax));
   product.description = text_of(json, "description");
   if (!from_hex(text_of(json, "algorithm"), product.algorithm)) {
-    throw Malformed{"an algorithm is not " + std::to_string(product.algorithm.size()) +
-                    " bytes in hexadecimal digits"};
+    refuse("an algorithm is not " + std::to_string(product.algorithm.size()) +
+           " bytes in hexadecimal digits");
   }
   return product;
 }
@@ -70,13 +68,13 @@ ProductPlan read_plan(const Json& json) {
   plan.rows = static_cast<std::uint32_t>(size_of(json, "rows", kSizeMax));
   plan.workspace_bytes = size_of(json, "workspace_bytes", kWorkspaceMax);
   const Json& products = member(json, "products");
-  if (!products.is_array()) throw Malformed{"'products' is no list"};
+  if (!products.is_array()) refuse("'products' is no list");
   const auto key = [](const PinnedProduct& p) { return std::tuple(p.type, p.n, p.k); };
   for (const Json& one : products.as_array()) {
     plan.products.push_back(read_product(one));
     const std::size_t count = plan.products.size();
     if (count > 1 && key(plan.products[count - 2]) >= key(plan.products[count - 1])) {
-      throw Malformed{"the products are not in ascending order"};
+      refuse("the products are not in ascending order");
     }
   }
   return plan;
@@ -106,8 +104,6 @@ std::string plan_to_json(const ProductPlan& plan) {
 std::optional<ProductPlan> plan_from_json(std::string_view text, std::string& why) {
   try {
     return read_plan(Json::parse(text, "params.products"));
-  } catch (const Malformed& malformed) {
-    why = "params.products: " + malformed.why;
   } catch (const Error& error) {
     why = error.what();
   }

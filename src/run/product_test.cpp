@@ -1,12 +1,15 @@
 // See product_test.h.
 #include "run/product_test.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <variant>
 
 #include "detrun/digest.h"
 #include "detrun/error.h"
@@ -39,17 +42,15 @@ std::string contents(const std::string& path) {
 void remember(const std::string& folder, const std::string& path, const std::string& proof) {
   std::error_code failure;
   fs::create_directories(folder, failure);
-  const std::string temporary = path + "." + std::to_string(getpid());
-  {
-    std::ofstream file(temporary, std::ios::binary);
-    file << proof;
-    file.flush();
-    if (!file) failure = std::make_error_code(std::errc::io_error);
+  std::string temporary = path + ".XXXXXX";
+  const int file = mkstemp(temporary.data());  // of this user alone
+  if (file >= 0) {
+    const auto size = static_cast<ssize_t>(proof.size());
+    const bool written = write(file, proof.data(), proof.size()) == size;
+    if (close(file) == 0 && written && std::rename(temporary.c_str(), path.c_str()) == 0) return;
+    unlink(temporary.c_str());
   }
-  if (!failure) fs::rename(temporary, path, failure);
-  if (!failure) return;
   log_info("the test of the products is not remembered: " + folder + " cannot be written");
-  fs::remove(temporary, failure);
 }
 
 }  // namespace
@@ -59,9 +60,14 @@ std::string proof_of_products(const BackendInfo& backend, const ProductPlan& pla
   proof.set("plan", plan_to_json(plan));
   proof.set("times", std::int64_t{kProductTests});
   proof.set("program", build_info().version);
+  proof.set("kernels", build_info().kernel_sha256);
   if (backend.device) {
     proof.set("uuid", backend.device->uuid);
     proof.set("driver", backend.device->driver);
+    for (const DeviceFact& fact : backend.device->facts) {
+      const auto* text = std::get_if<std::string>(&fact.value);
+      if (fact.name == "driver_version" && text != nullptr) proof.set("driver_version", *text);
+    }
   }
   return proof.canonical();
 }
@@ -81,16 +87,22 @@ std::vector<std::string> load_command(const BackendInfo& backend) {
   return command;
 }
 
-void require_tested_products(Backend& backend, const ProductPlan& plan, const std::string& folder,
+void TestedProducts::require(Backend& backend, const ProductPlan& plan, const std::string& folder,
                              const std::vector<std::string>& load) {
   const std::string proof = proof_of_products(backend.info(), plan);
+  const std::lock_guard lock(mutex_);
+  if (proofs_.contains(proof)) return;
   const std::string path = folder + "/" + to_hex(sha256(proof));
-  if (!folder.empty() && contents(path) == proof) return;
+  if (!folder.empty() && contents(path) == proof) {
+    proofs_.insert(proof);
+    return;
+  }
   log_info("testing every product of the profile cublas " + std::to_string(kProductTests) +
            " times beside another process");
   CompetingLoad beside(load, kLoadIsReady);
   backend.test_products(kProductTests);
   beside.check_running();
+  proofs_.insert(proof);
   if (!folder.empty()) remember(folder, path, proof);
 }
 

@@ -3,6 +3,8 @@
 // the user's cache remembers.
 #pragma once
 
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,10 +26,19 @@ std::vector<std::string> load_command(const BackendInfo& backend);
 /// What it writes to its standard error when it is under way.
 inline constexpr const char* kLoadIsReady = "measured the ceilings";
 
-/// Nothing when `folder` remembers this proof; otherwise computes every product that `backend` uses
-/// kProductTests times beside `load`, and remembers. Error kInternal: two results differ, or the
-/// load does not run. A folder that cannot be written is no error: the proof is made again.
-void require_tested_products(Backend& backend, const ProductPlan& plan, const std::string& folder,
-                             const std::vector<std::string>& load);
+/// The proofs of this process. May be asked by several threads: one tests, the others wait.
+class TestedProducts {
+ public:
+  /// Nothing when this object or `folder` remembers the proof; otherwise computes every product
+  /// that `backend` uses kProductTests times beside `load`, and remembers. Error kInternal: two
+  /// results differ, or the load does not run. A folder that cannot be written is no error: another
+  /// process makes the proof again.
+  void require(Backend& backend, const ProductPlan& plan, const std::string& folder,
+               const std::vector<std::string>& load);
+
+ private:
+  std::mutex mutex_;  ///< guards what follows, and the GPU
+  std::set<std::string> proofs_;
+};
 
 }  // namespace detrun

@@ -4,13 +4,12 @@
 #include "detrun/error.h"
 #include "detrun/host.h"
 #include "detrun/text.h"
-#include "run/product_test.h"
 
 namespace detrun {
 namespace {
 
-void test_products(Backend& backend, const ProductPlan& plan) {
-  require_tested_products(backend, plan, products_cache_folder(), load_command(backend.info()));
+void test_products(Backend& backend, const ProductPlan& plan, TestedProducts& tested) {
+  tested.require(backend, plan, products_cache_folder(), load_command(backend.info()));
 }
 
 }  // namespace
@@ -41,19 +40,19 @@ void require_profile(Backend& backend, const std::string& profile) {
 }
 
 std::optional<ProductPlan> start_profile(Backend& backend, const std::string& profile,
-                                         std::uint32_t rows) {
+                                         std::uint32_t rows, TestedProducts& tested) {
   if (profile == kPortable) {
     backend.use_products(nullptr);
     return std::nullopt;
   }
   std::optional<ProductPlan> plan = backend.pin_products(rows);
-  test_products(backend, *plan);
+  test_products(backend, *plan, tested);
   return plan;
 }
 
-void start_recorded_profile(Backend& backend, const ProductPlan& plan) {
+void start_recorded_profile(Backend& backend, const ProductPlan& plan, TestedProducts& tested) {
   backend.use_products(&plan);
-  test_products(backend, plan);
+  test_products(backend, plan, tested);
 }
 
 std::string library_of(const std::optional<ProductPlan>& plan) {

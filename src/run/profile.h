@@ -8,6 +8,7 @@
 
 #include "detrun/backend.h"
 #include "detrun/run.h"
+#include "run/product_test.h"
 
 namespace detrun {
 
@@ -18,13 +19,12 @@ void check_profile(const std::string& profile, const EngineOptions& engine);
 void require_profile(Backend& backend, const std::string& profile);
 
 /// From now on `backend` computes under `profile`, with passes of at most `rows` rows and the
-/// weights that are loaded; for cublas the products that were chosen, tested as require_tested_
-/// products says. Before a context of these rows is made. Errors: Backend::pin_products and the
-/// test's.
+/// weights that are loaded; for cublas the products that were chosen, tested as TestedProducts
+/// says. Before a context of these rows is made. Errors: Backend::pin_products and the test's.
 std::optional<ProductPlan> start_profile(Backend& backend, const std::string& profile,
-                                         std::uint32_t rows);
+                                         std::uint32_t rows, TestedProducts& tested);
 /// Under cublas, as a recorded run pinned it. Errors: Backend::use_products and the test's.
-void start_recorded_profile(Backend& backend, const ProductPlan& plan);
+void start_recorded_profile(Backend& backend, const ProductPlan& plan, TestedProducts& tested);
 
 /// Version of cuBLASLt of a plan, as the fingerprint wants it; empty without one.
 std::string library_of(const std::optional<ProductPlan>& plan);

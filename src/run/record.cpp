@@ -48,9 +48,10 @@ RecordReport record(const RecordOptions& options, const std::atomic<bool>& cance
   const Prompt prompt = prepare_prompt(options, *model.tokenizer);
   const std::uint32_t n_ctx = choose_context(options.ctx, spec);
   check_prompt_fits(prompt.tokens.size(), n_ctx, spec.n_ctx_train);
+  TestedProducts tested;
   const std::optional<ProductPlan> plan =
       start_profile(*engine.backend, options.numerics,
-                    chunk_rows(options.engine.chunk, spec, n_ctx, engine.backend->info()));
+                    chunk_rows(options.engine.chunk, spec, n_ctx, engine.backend->info()), tested);
   const std::unique_ptr<Context> context = open_context(
       *model.model, *engine.backend, n_ctx, *kv_type_by_name(options.kv), options.engine.chunk);
 

@@ -148,7 +148,7 @@ class PromptsRecorder {
       return *context_;
     }
     context_.reset();  // two at once may be more than memory holds
-    plan_ = start_profile(*engine_->backend, options.numerics, rows);
+    plan_ = start_profile(*engine_->backend, options.numerics, rows, tested_);
     context_ = open_context(*engine_->model.model, *engine_->backend, n_ctx,
                             *kv_type_by_name(options.kv), options.engine.chunk);
     context_kv_ = options.kv;
@@ -264,6 +264,7 @@ class PromptsRecorder {
   std::map<std::uint32_t, std::uint32_t> lengths_;  ///< asked for, chosen
   std::unique_ptr<Context> context_;
   std::string context_kv_, context_numerics_;
+  TestedProducts tested_;
   std::optional<ProductPlan> plan_;  ///< of the context, under profile cublas
 };
 

@@ -1,6 +1,7 @@
 // See recorded_profile.h.
 #include "run/recorded_profile.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -84,6 +85,13 @@ std::optional<RecordedProfile> read_profile(const FieldMap& fields, std::string&
   }
   profile.plan = plan_from_json(*plan, why);
   if (!profile.plan) return std::nullopt;
+  const std::int64_t rows = profile.plan->rows;
+  if (field_i64(fields, field::params_chunk) != rows ||
+      rows > field_i64(fields, field::params_ctx).value_or(0)) {
+    why = "params.products is for " + std::to_string(rows) +
+          " rows, which params.chunk and params.ctx do not allow";
+    return std::nullopt;
+  }
   const auto document = field_text(fields, field::stack_document);
   const auto binding = document ? binding_in(*document) : std::nullopt;
   if (!binding) {
@@ -95,7 +103,23 @@ std::optional<RecordedProfile> read_profile(const FieldMap& fields, std::string&
   return profile;
 }
 
-ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend, bool force) {
+std::string foreign_product(const ProductPlan& plan, const ModelFile& model) {
+  for (const PinnedProduct& product : plan.products) {
+    const bool known =
+        std::any_of(model.tensors().begin(), model.tensors().end(), [&](const TensorInfo& tensor) {
+          return tensor.type == product.type && tensor.n_rows() == product.n &&
+                 tensor.row_elems() == product.k;
+        });
+    if (known) continue;
+    return "params.products has a product of " + std::string(qtype_info(product.type).name) + " " +
+           std::to_string(product.n) + " x " + std::to_string(product.k) +
+           ", which is no matrix of the model";
+  }
+  return {};
+}
+
+ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend, bool force,
+                              TestedProducts& tested) {
   if (!recorded.plan) {
     backend.use_products(nullptr);
     return {true, {}};
@@ -113,17 +137,23 @@ ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend,
     return {false, "the stack differs: " + different +
                        "; replay on the recorded stack, or try it with --force"};
   }
+  if (library != recorded.plan->library && !force) {
+    return {false, "the stack differs: params.products recorded cuBLASLt " +
+                       quoted(recorded.plan->library) + ", here " + quoted(library) +
+                       "; replay on the recorded stack, or try it with --force"};
+  }
   std::string why = different.empty() ? "" : "forced past a differing stack (" + different + ")";
   if (library == recorded.plan->library) {
     try {
-      start_recorded_profile(backend, *recorded.plan);
+      start_recorded_profile(backend, *recorded.plan, tested);
     } catch (const Error& error) {
       if (error.kind() != ExitCode::kInconclusive) throw;
       return {false, error.with_hint()};
     }
   } else {
-    start_profile(backend, recorded.name, recorded.plan->rows);
-    why += ", with the algorithms that cuBLASLt chooses here";
+    start_profile(backend, recorded.name, recorded.plan->rows, tested);
+    why +=
+        (why.empty() ? "" : ", ") + std::string("with the algorithms that cuBLASLt chooses here");
   }
   return {true, why};
 }

@@ -176,7 +176,8 @@ void replay_in_turn(const ReplayOptions& options, RunList& list, std::size_t n_r
   Observer& shown = n_runs > 1 ? static_cast<Observer&>(many) : observer;
   const std::unique_ptr<Backend> backend = open_backend(options.engine);
   ModelCache models(*backend, shown, cancel);
-  const ReplayScope scope{options, ledger, *backend, models, cancel, shown};
+  TestedProducts tested;
+  const ReplayScope scope{options, ledger, *backend, models, tested, cancel, shown};
   while (list.replay_next(scope)) {
     if (n_runs > 1) many.set_done(list.n_done());
   }
@@ -238,7 +239,7 @@ class Jobs {
       engine.threads = share.threads;
       const std::unique_ptr<Backend> backend = open_backend(engine);
       Observer nobody;
-      const ReplayScope scope{options_, *ledger, *backend, models_, cancel_, nobody};
+      const ReplayScope scope{options_, *ledger, *backend, models_, tested_, cancel_, nobody};
       while (list_.replay_next(scope)) idle_.notify_all();
     } catch (...) {
       error = std::current_exception();
@@ -257,6 +258,7 @@ class Jobs {
   Observer nobody_;
   std::unique_ptr<Backend> loader_;  ///< of all threads; idle once the models are loaded
   ModelCache models_;
+  TestedProducts tested_;
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable idle_;
   std::size_t n_running_ = 0;

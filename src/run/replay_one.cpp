@@ -56,7 +56,7 @@ class OneReplay {
         scope_.models.find(scope_.options.model_path.empty() ? *path : scope_.options.model_path,
                            recorded_.model_sha256);
     if (found.model == nullptr) return refuse(found.why);
-    if (check_model(*found.model) && check_prompt(*found.model) && start_profile())
+    if (check_model(*found.model) && check_prompt(*found.model) && start_profile(*found.model))
       replay_steps(*found.model);
     return result_;
   }
@@ -153,9 +153,13 @@ class OneReplay {
     return true;
   }
 
-  bool start_profile() {
+  bool start_profile(const LoadedModel& model) {
+    if (recorded_.profile.plan) {
+      const std::string foreign = foreign_product(*recorded_.profile.plan, *model.file);
+      if (!foreign.empty()) return unknown(foreign);
+    }
     const ProfileStart start =
-        start_profile_of(recorded_.profile, scope_.backend, scope_.options.force);
+        start_profile_of(recorded_.profile, scope_.backend, scope_.options.force, scope_.tested);
     if (!start.ready) return unknown(start.why);
     append_sentence(result_.reason, start.why);
     return true;

@@ -7,6 +7,7 @@
 #include "detrun/ledger.h"
 #include "detrun/run.h"
 #include "run/model_cache.h"
+#include "run/product_test.h"
 
 namespace detrun {
 
@@ -16,6 +17,7 @@ struct ReplayScope {
   const Ledger& ledger;
   Backend& backend;
   ModelCache& models;
+  TestedProducts& tested;
   const std::atomic<bool>& cancel;
   Observer& observer;
 };

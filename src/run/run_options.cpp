@@ -37,7 +37,8 @@ const std::vector<RunOption>& run_options() {
       {.name = "chunk",
        .metavar = "N",
        .group = "Engine",
-       .doc = "tokens computed at once [by cache size]; no influence on any bit",
+       .doc = "tokens computed at once [by cache size, on a GPU 512]; no influence on any "
+              "portable bit",
        .low = 1,
        .high = kMax,
        .set_number = [](RecordOptions& options,

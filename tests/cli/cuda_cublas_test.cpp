@@ -187,11 +187,15 @@ TEST_CASE("lines of a file of prompts may differ in profile") {
 
 TEST_CASE("bench under cublas replays nothing in parallel") {
   Scene scene;
-  const CliResult result =
-      run_emulated({"bench", "-m", fixture_model("f16"), "--numerics", "cublas", "--backend",
-                    "cuda-emulated", "--only", "decode,replay_step,replay_parallel", "-n", "2",
-                    "--repeat", "1", "--chunk", "16", "--json"},
-                   {{"XDG_CACHE_HOME", scene.cache}});
+  const CliResult asked = run_emulated({"bench", "-m", fixture_model("f16"), "--numerics", "cublas",
+                                        "--backend", "cuda-emulated", "--only", "replay_parallel"});
+  CHECK(asked.code == 2);
+  CHECK(contains(asked.err, "nothing is replayed in parallel"));
+  CHECK(run_cli({"bench", "--only", "ceilings", "--numerics", "fast"}).code == 2);
+  const CliResult result = run_emulated(
+      {"bench", "-m", fixture_model("f16"), "--numerics", "cublas", "--backend", "cuda-emulated",
+       "--only", "decode,replay_step", "-n", "2", "--repeat", "1", "--chunk", "16", "--json"},
+      {{"XDG_CACHE_HOME", scene.cache}});
   INFO(result.err);
   REQUIRE(result.code == 0);
   const Json report = parse_line(result.out);

@@ -18,7 +18,7 @@ namespace {
 
 // What NVIDIA recommends for the largest devices; one size for all, so that it decides nothing.
 constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{32} << 20U;
-constexpr std::uint32_t kRowsMax = 1U << 24U;  // sizes of fewer rows fit into 64 bits
+constexpr std::uint32_t kRowsMax = 1U << 16U;  // a ledger may not ask for more memory than that
 constexpr const char* kPortable = "use --numerics portable";
 
 [[noreturn]] void throw_inconclusive(const std::string& what, const std::string& hint) {
@@ -173,6 +173,12 @@ void CudaPinned::use(const ProductPlan& plan) {
   if (plan.rows == 0 || plan.rows > kRowsMax) {
     throw_inconclusive("rows of a product: recorded " + std::to_string(plan.rows) + ", here 1 to " +
                            std::to_string(kRowsMax) + " are possible",
+                       {});
+  }
+  if (plan.workspace_bytes > kWorkspaceBytes) {
+    throw_inconclusive("workspace of a product: recorded " + std::to_string(plan.workspace_bytes) +
+                           " bytes, here at most " + std::to_string(kWorkspaceBytes) +
+                           " are possible",
                        {});
   }
   for (const PinnedProduct& product : plan.products) {

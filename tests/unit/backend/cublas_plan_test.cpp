@@ -172,6 +172,9 @@ TEST_CASE("a plan that cannot be of ours is inconclusive, with the field and bot
   wrong.rows = 0xffffffffU;
   check_inconclusive(*on.backend, wrong, {"rows of a product: recorded 4294967295"});
   wrong = plan;
+  wrong.workspace_bytes = std::uint64_t{1} << 30U;
+  check_inconclusive(*on.backend, wrong,
+                     {"workspace of a product: recorded 1073741824 bytes, here at most 33554432"});
   wrong.workspace_bytes = 100;
   check_inconclusive(
       *on.backend, wrong,

@@ -30,7 +30,7 @@ struct Fixture {
 
   Fixture() { backend.calls.clear(); }
   void require(const std::vector<std::string>& load = kLoad) {
-    require_tested_products(backend, plan, cache, load);
+    TestedProducts().require(backend, plan, cache, load);
   }
 };
 
@@ -102,13 +102,33 @@ TEST_CASE_FIXTURE(Fixture, "what somebody else wrote into the memory is not beli
   CHECK(backend.calls.size() == 2);
 }
 
-TEST_CASE_FIXTURE(Fixture, "a memory that cannot be written means testing every time") {
+TEST_CASE_FIXTURE(Fixture, "a memory that cannot be written means testing in every process") {
   cache = folder.write("file", "") + "/below";
   require();
   require();
   cache.clear();
   require();
   CHECK(backend.calls.size() == 3);
+  TestedProducts of_process;
+  of_process.require(backend, plan, cache, kLoad);
+  of_process.require(backend, plan, cache, kNoLoad);
+  CHECK(backend.calls.size() == 4);
+  plan.rows = 256;
+  of_process.require(backend, plan, cache, kLoad);
+  CHECK(backend.calls.size() == 5);
+}
+
+TEST_CASE_FIXTURE(Fixture, "another driver is another stack, and the memory is the user's alone") {
+  require();
+  backend.changeable_info().device->facts = {{"driver_version", std::string("580.95.05")}};
+  require();
+  backend.changeable_info().device->facts = {{"driver_version", std::string("580.65.06")}};
+  require();
+  CHECK(backend.calls.size() == 3);
+  for (const auto& entry : std::filesystem::directory_iterator(cache)) {
+    CHECK(entry.status().permissions() ==
+          (std::filesystem::perms::owner_read | std::filesystem::perms::owner_write));
+  }
 }
 
 TEST_CASE("the memory lies where the user's caches lie") {

@@ -23,12 +23,15 @@ struct Fixture {
   test::PinningBackend backend;
   ProductPlan plan = backend.pin_products(512);
   FieldMap fields;
+  TestedProducts tested;
   std::string home = std::getenv("XDG_CACHE_HOME") == nullptr ? "" : std::getenv("XDG_CACHE_HOME");
 
   Fixture() {
     fields.emplace(field::numerics_profile, std::string(kCublas));
     fields.emplace(field::numerics_version, std::int64_t{kNumericsVersion});
     fields.emplace(field::params_products, plan_to_json(plan));
+    fields.emplace(field::params_chunk, std::int64_t{512});
+    fields.emplace(field::params_ctx, std::int64_t{4096});
     fields.emplace(field::stack_document,
                    collect_fingerprint(backend.info(), kCublas, plan.library).canonical());
     setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
@@ -40,8 +43,8 @@ struct Fixture {
 
   /// The plan of this backend was tested before: the load of a test program would be itself.
   void remember() {
-    require_tested_products(backend, plan, products_cache_folder(),
-                            {"/bin/sh", "-c", "echo measured the ceilings >&2; exec sleep 600"});
+    TestedProducts().require(backend, plan, products_cache_folder(),
+                             {"/bin/sh", "-c", "echo measured the ceilings >&2; exec sleep 600"});
     backend.calls.clear();
   }
   RecordedProfile recorded() {
@@ -55,7 +58,9 @@ struct Fixture {
     CHECK_FALSE(read_profile(fields, why));
     return why;
   }
-  ProfileStart start(bool force = false) { return start_profile_of(recorded(), backend, force); }
+  ProfileStart start(bool force = false) {
+    return start_profile_of(recorded(), backend, force, tested);
+  }
 };
 
 TEST_CASE_FIXTURE(Fixture, "a run of the profile portable needs nothing of a stack") {
@@ -114,6 +119,49 @@ TEST_CASE_FIXTURE(Fixture, "force with another cuBLASLt means other algorithms")
   CHECK(forced.ready);
   CHECK(forced.why.find("with the algorithms that cuBLASLt chooses here") != std::string::npos);
   CHECK(backend.calls == Calls{"pin 512"});
+}
+
+TEST_CASE_FIXTURE(Fixture, "a plan of another cuBLASLt than its stack's is not used unforced") {
+  ProductPlan other = plan;
+  other.library = "9.9.9";
+  fields[std::string(field::params_products)] = plan_to_json(other);
+  const ProfileStart refused = start();
+  CHECK_FALSE(refused.ready);
+  CHECK(refused.why ==
+        "the stack differs: params.products recorded cuBLASLt '9.9.9', here '13.1.0'; replay on "
+        "the recorded stack, or try it with --force");
+  CHECK(backend.calls.empty());
+  const ProfileStart forced = start(/*force=*/true);
+  CHECK(forced.ready);
+  CHECK(forced.why == "with the algorithms that cuBLASLt chooses here");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a plan for other rows than the run's chunk is refused") {
+  const FieldMap good = fields;
+  fields[std::string(field::params_chunk)] = std::int64_t{256};
+  CHECK(why_not().find("is for 512 rows") != std::string::npos);
+  fields = good;
+  fields[std::string(field::params_ctx)] = std::int64_t{511};
+  CHECK(why_not().find("is for 512 rows") != std::string::npos);
+  fields.erase(std::string(field::params_ctx));
+  CHECK(why_not().find("is for 512 rows") != std::string::npos);
+}
+
+TEST_CASE("products that are no matrices of the model are named") {
+  const test::Scene scene;
+  const auto file = ModelFile::open(scene.options.model_path);
+  const TensorInfo* matrix = file->find_tensor("blk.0.ffn_down.weight");
+  REQUIRE(matrix != nullptr);
+  ProductPlan plan{"13.1.0", 8, 4096, {}};
+  const auto n = static_cast<std::uint32_t>(matrix->n_rows());
+  const auto k = static_cast<std::uint32_t>(matrix->row_elems());
+  REQUIRE(n != k);
+  plan.products = {{matrix->type, n, k, {}, ""}};
+  CHECK(foreign_product(plan, *file).empty());
+  plan.products[0].n = k + n;
+  CHECK(foreign_product(plan, *file).find("which is no matrix of the model") != std::string::npos);
+  plan.products[0] = {QType::kQ4_0, n, k, {}, ""};
+  CHECK(foreign_product(plan, *file).find("Q4_0") != std::string::npos);
 }
 
 TEST_CASE_FIXTURE(Fixture, "without cuBLASLt nothing is decided, not even by force") {

@@ -53,7 +53,9 @@ TEST_CASE("a kernel that sums in another order is found at the same step") {
     options.engine.chunk = chunk;
     const auto backend = make_cpu_backend_on(ops, threads);
     ModelCache models(*backend, scene.observer, cancel);
-    return detrun::replay_one({options, *ledger, *backend, models, cancel, scene.observer}, run);
+    TestedProducts tested;
+    return detrun::replay_one({options, *ledger, *backend, models, tested, cancel, scene.observer},
+                              run);
   };
   const ReplayRun step = replay_with("step", 0, 1);
   CHECK(step.verdict == Verdict::kDiverged);
@@ -103,9 +105,10 @@ TEST_CASE("in parallel many steps are one pass, step by step only the prompt is"
     options.engine.chunk = chunk;
     const auto backend = make_cpu_backend_on(watched.ops, 1);
     ModelCache models(*backend, scene.observer, cancel);
+    TestedProducts tested;
     most_rows = 0;
-    const ReplayRun replayed =
-        detrun::replay_one({options, *ledger, *backend, models, cancel, scene.observer}, run);
+    const ReplayRun replayed = detrun::replay_one(
+        {options, *ledger, *backend, models, tested, cancel, scene.observer}, run);
     CHECK(replayed.verdict == Verdict::kReproduced);
     return most_rows.load();
   };

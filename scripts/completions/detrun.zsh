@@ -47,10 +47,10 @@ _detrun() {
             '(--ctx)--ctx[context in tokens \[the model'\''s own, at most 4096\]]:N: ' \
             '(--kv)--kv[type of the KV cache \[f16\]]:f16 or f32:(f16 f32)' \
             '(--numerics)--numerics[arithmetic profile \[portable\]]:PROFILE: ' \
-            '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
+            '(--chunk)--chunk[tokens computed at once \[by cache size, on a GPU 512\]; no influence on any portable bit]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
-            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any portable bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any portable bit]:DEVICE: ' \
             '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--no-ledger)--no-ledger[only run, log nothing]' \
@@ -83,10 +83,10 @@ _detrun() {
             '(--fail-fast)--fail-fast[stop at the first run that is not REPRODUCED]' \
             '(--jobs)--jobs[runs replayed at once, on cores of their own \[1\]]:N: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
-            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any portable bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any portable bit]:DEVICE: ' \
             '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
-            '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
+            '(--chunk)--chunk[tokens computed at once \[by cache size, on a GPU 512\]; no influence on any portable bit]:N: ' \
             '(--ledger)--ledger[the ledger \[$DETRUN_LEDGER or detrun.db\]]:FILE:_files' \
             '(--junit)--junit[write a JUnit report as well]:FILE:_files' \
             '(--json)--json[print a JSON document instead of text]' \
@@ -187,10 +187,10 @@ _detrun() {
             '(--ctx)--ctx[context in tokens \[as many as are needed\]]:N: ' \
             '(--numerics)--numerics[arithmetic profile \[portable\]]:PROFILE: ' \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
-            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any portable bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any portable bit]:DEVICE: ' \
             '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
-            '(--chunk)--chunk[tokens computed at once \[by cache size\]; no influence on any bit]:N: ' \
+            '(--chunk)--chunk[tokens computed at once \[by cache size, on a GPU 512\]; no influence on any portable bit]:N: ' \
             '(--json)--json[print a JSON document instead of text]' \
             '*-v[log what is done; twice\: in detail]' \
             '*--verbose[log what is done; twice\: in detail]' \
@@ -205,8 +205,8 @@ _detrun() {
         fingerprint)
           _arguments \
             '(--threads)--threads[threads \[all cores\]; no influence on any bit]:N: ' \
-            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any bit]:auto or cpu or cuda:(auto cpu cuda)' \
-            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any bit]:DEVICE: ' \
+            '(--backend)--backend[where to compute \[auto\: CUDA where it can\]; no influence on any portable bit]:auto or cpu or cuda:(auto cpu cuda)' \
+            '(--device)--device[which GPU, by index or UUID \[0\]; no influence on any portable bit]:DEVICE: ' \
             '(--no-graph)--no-graph[CUDA\: launch the kernels of a step one by one; no influence on any bit]' \
             '(--pretty)--pretty[indented, for reading]' \
             '*-v[log what is done; twice\: in detail]' \

@@ -77,7 +77,9 @@ CompetingLoad::CompetingLoad(const std::vector<std::string>& command, const std:
                           : said.empty() ? "it said nothing"
                                          : "its last words: " + last_line(std::move(said));
   end();
-  throw_internal("the competing load " + command.front() + " does not run: " + why);
+  throw_internal("the competing load " + command.front() + " does not run: " + why,
+                 "it is a second process on the GPU, which must be allowed; or use --numerics "
+                 "portable");
 }
 
 CompetingLoad::~CompetingLoad() { end(); }

@@ -103,7 +103,10 @@ std::string plan_to_json(const ProductPlan& plan) {
 
 std::optional<ProductPlan> plan_from_json(std::string_view text, std::string& why) {
   try {
-    return read_plan(Json::parse(text, "params.products"));
+    const ProductPlan plan = read_plan(Json::parse(text, "params.products"));
+    // Nothing but what is read here may stand there.
+    if (plan_to_json(plan) != text) refuse("it is not written as detrun writes it");
+    return plan;
   } catch (const Error& error) {
     why = error.what();
   }

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <variant>
 
 #include "detrun/digest.h"
@@ -31,11 +30,15 @@ std::string folder_in(const char* variable, const char* below) {
   return std::string(value) + below;
 }
 
-std::string contents(const std::string& path) {
+/// Whether a file holds this and nothing else. Whatever else lies there is read no further.
+bool holds(const std::string& path, const std::string& text) {
+  std::error_code failure;
+  if (!fs::is_regular_file(path, failure)) return false;
   std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  std::string found(text.size() + 1, '\0');
+  file.read(found.data(), static_cast<std::streamsize>(found.size()));
+  found.resize(static_cast<std::size_t>(file.gcount()));
+  return found == text;
 }
 
 /// A whole file or none: another process may look at the same time.
@@ -93,7 +96,7 @@ void TestedProducts::require(Backend& backend, const ProductPlan& plan, const st
   const std::lock_guard lock(mutex_);
   if (proofs_.contains(proof)) return;
   const std::string path = folder + "/" + to_hex(sha256(proof));
-  if (!folder.empty() && contents(path) == proof) {
+  if (!folder.empty() && holds(path, proof)) {
     proofs_.insert(proof);
     return;
   }

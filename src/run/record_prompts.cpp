@@ -2,9 +2,11 @@
 // checked without running is checked for all lines first. Prints nothing.
 #include <chrono>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "detrun/error.h"
+#include "detrun/host.h"
 #include "detrun/run.h"
 #include "run/ledger_sink.h"
 #include "run/line_claims.h"
@@ -115,6 +117,7 @@ class PromptsRecorder {
         const RecordOptions options = parse_prompts_line(file_.text(lines[i]), defaults_);
         check_fits(prepare_prompt(options, *engine_->model.tokenizer), options);
         require_profile(*engine_->backend, options.numerics);
+        check_products(options);
         good.push_back(lines[i]);
       } catch (const Error& error) {
         if (error.kind() != ExitCode::kUsage) throw;
@@ -122,6 +125,20 @@ class PromptsRecorder {
       }
     }
     return good;
+  }
+
+  /// Under cublas, what no run with this model could be computed with. Each number of rows once.
+  void check_products(const RecordOptions& options) {
+    if (options.numerics != kCublas) return;
+    const std::uint32_t rows = rows_of(options, context_length(options.ctx));
+    if (pinned_rows_.contains(rows)) return;
+    engine_->backend->pin_products(rows);
+    pinned_rows_.insert(rows);
+  }
+
+  std::uint32_t rows_of(const RecordOptions& options, std::uint32_t n_ctx) const {
+    return chunk_rows(options.engine.chunk, engine_->model.model->spec(), n_ctx,
+                      engine_->backend->info());
   }
 
   void check_fits(const Prompt& prompt, const RecordOptions& options) {
@@ -139,8 +156,7 @@ class PromptsRecorder {
   /// The context of the line before when it is of the same kind: empty again, it is like new.
   Context& context_for(const RecordOptions& options) {
     const std::uint32_t n_ctx = context_length(options.ctx);
-    const std::uint32_t rows = chunk_rows(options.engine.chunk, engine_->model.model->spec(), n_ctx,
-                                          engine_->backend->info());
+    const std::uint32_t rows = rows_of(options, n_ctx);
     const bool same = context_ && context_->n_ctx() == n_ctx && context_->max_rows() == rows &&
                       context_kv_ == options.kv && context_numerics_ == options.numerics;
     if (same) {
@@ -261,6 +277,7 @@ class PromptsRecorder {
   std::unique_ptr<Ledger> ledger_;
   std::unique_ptr<LineClaims> claims_;
   std::unique_ptr<RecordEngine> engine_;
+  std::set<std::uint32_t> pinned_rows_;             ///< for which cublas has products
   std::map<std::uint32_t, std::uint32_t> lengths_;  ///< asked for, chosen
   std::unique_ptr<Context> context_;
   std::string context_kv_, context_numerics_;

@@ -31,14 +31,15 @@ void add_leaves(const Json& json, const std::string& name,
   }
 }
 
-std::map<std::string, std::string> leaves_of(const Json& binding) {
+std::map<std::string, std::string> leaves_of(const std::string& binding) {
   std::map<std::string, std::string> leaves;
-  add_leaves(binding, "", leaves);
+  add_leaves(Json::parse(binding, "stack.document"), "", leaves);
   return leaves;
 }
 
 /// "products.architecture recorded 'sm_90', here 'sm_80', ...": every field that differs.
-std::string differences(const Json& recorded, const Json& here) {
+std::string differences(const std::string& recorded, const std::string& here) {
+  if (recorded == here) return {};
   std::map<std::string, std::pair<std::string, std::string>> fields;
   for (const auto& [name, value] : leaves_of(recorded)) fields[name].first = quoted(value);
   for (const auto& [name, value] : leaves_of(here)) fields[name].second = quoted(value);
@@ -49,19 +50,29 @@ std::string differences(const Json& recorded, const Json& here) {
             (values.first.empty() ? "nothing" : values.first) + ", here " +
             (values.second.empty() ? "nothing" : values.second);
   }
-  return text;
+  return text.empty() ? "the same values in another form" : text;
 }
 
 /// The member "binding" of the stack document; nullopt when there is none.
-std::optional<std::string> binding_in(const std::string& document) {
+std::optional<Json> binding_in(const FieldMap& fields) {
+  const auto document = field_text(fields, field::stack_document);
+  if (!document) return std::nullopt;
   try {
-    const Json stack = Json::parse(document, "stack.document");
+    const Json stack = Json::parse(*document, "stack.document");
     const Json* binding = stack.is_object() ? stack.find("binding") : nullptr;
-    if (binding != nullptr && binding->is_object()) return binding->dump();
+    if (binding != nullptr && binding->is_object()) return *binding;
   } catch (const Error&) {
     return std::nullopt;
   }
   return std::nullopt;
+}
+
+/// The profile that a binding names; empty: none.
+std::string profile_in(const Json& binding) {
+  const Json* numerics = binding.find("numerics");
+  const Json* profile =
+      numerics != nullptr && numerics->is_object() ? numerics->find("profile") : nullptr;
+  return profile != nullptr && profile->is_string() ? profile->as_string() : std::string();
 }
 
 }  // namespace
@@ -77,8 +88,18 @@ std::optional<RecordedProfile> read_profile(const FieldMap& fields, std::string&
           std::to_string(kNumericsVersion) + "; use a build that knows it";
     return std::nullopt;
   }
-  if (profile.name == kPortable) return profile;
   const auto plan = field_text(fields, field::params_products);
+  const auto binding = binding_in(fields);
+  if (binding && profile_in(*binding) != profile.name) {
+    why = "numerics.profile is " + quoted(profile.name) + ", but the stack is bound to " +
+          quoted(profile_in(*binding));
+    return std::nullopt;
+  }
+  if (profile.name == kPortable) {
+    if (!plan && !fields.contains(field::params_products)) return profile;
+    why = "recorded under the profile portable, but the ledger holds params.products";
+    return std::nullopt;
+  }
   if (!plan) {
     why = "recorded under the profile cublas, but the ledger does not hold params.products";
     return std::nullopt;
@@ -92,14 +113,12 @@ std::optional<RecordedProfile> read_profile(const FieldMap& fields, std::string&
           " rows, which params.chunk and params.ctx do not allow";
     return std::nullopt;
   }
-  const auto document = field_text(fields, field::stack_document);
-  const auto binding = document ? binding_in(*document) : std::nullopt;
   if (!binding) {
     why =
         "recorded under the profile cublas, but the ledger does not hold the stack it is bound to";
     return std::nullopt;
   }
-  profile.binding = *binding;
+  profile.binding = binding->dump();
   return profile;
 }
 
@@ -131,8 +150,8 @@ ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend,
     if (error.kind() != ExitCode::kUsage) throw;
     return {false, std::string(error.what()) + "; replay the run on the stack that recorded it"};
   }
-  const std::string different = differences(Json::parse(recorded.binding, "stack.document"),
-                                            binding_of(backend.info(), recorded.name, library));
+  const std::string here = binding_of(backend.info(), recorded.name, library).canonical();
+  const std::string different = differences(recorded.binding, here);
   if (!different.empty() && !force) {
     return {false, "the stack differs: " + different +
                        "; replay on the recorded stack, or try it with --force"};

@@ -14,7 +14,7 @@ namespace detrun {
 struct RecordedProfile {
   std::string name;
   std::optional<ProductPlan> plan;  ///< exactly under cublas
-  std::string binding;              ///< of the stack that recorded it: a JSON object; cublas only
+  std::string binding;  ///< of the stack that recorded it, as it stands there; cublas only
 };
 
 /// nullopt, and why, for what this build does not know. Values of a forged ledger may be anything.

@@ -185,6 +185,34 @@ TEST_CASE("lines of a file of prompts may differ in profile") {
   CHECK(run_cli({"replay", "2", "--ledger", scene.ledger, "--backend", "cpu"}).code == 0);
 }
 
+TEST_CASE("with --strict a line that cublas cannot compute keeps all others from being recorded") {
+  Scene scene;
+  const std::string file = scene.folder / "prompts.jsonl";
+  write_bytes(file, std::string(R"({"prompt":"one two"})") + "\n" +
+                        R"({"prompt":"one two","numerics":"cublas"})" + "\n");
+  const CliResult strict = scene.on_gpu(
+      {"record", "-m", fixture_model("q8_0"), "--prompts", file, "-n", "2", "--strict"});
+  CHECK(strict.code == 2);
+  CHECK(contains(strict.err, "Q8_0"));
+  CHECK(run_cli({"list", "--ledger", scene.ledger, "--json"}).out.empty());
+  const CliResult recorded =
+      scene.on_gpu({"record", "-m", fixture_model("q8_0"), "--prompts", file, "-n", "2"});
+  CHECK(recorded.code == 2);
+  CHECK(scene.shown("1").find("numerics") != nullptr);
+}
+
+TEST_CASE("a model that just fits is tested and recorded, in one command as in two") {
+  for (int first = 0; first < 2; ++first) {
+    Scene scene;
+    const std::map<std::string, std::string> memory = {{"DETRUN_EMULATED_MEMORY", "45000000"}};
+    const CliResult recorded = scene.on_gpu({"record", "-m", fixture_model("f16"), "-p", "Claim",
+                                             "-n", "2", "--ctx", "64", "--numerics", "cublas"},
+                                            memory);
+    INFO(recorded.err);
+    CHECK(recorded.code == 0);
+  }
+}
+
 TEST_CASE("bench under cublas replays nothing in parallel") {
   Scene scene;
   const CliResult asked = run_emulated({"bench", "-m", fixture_model("f16"), "--numerics", "cublas",

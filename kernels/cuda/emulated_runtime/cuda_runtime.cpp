@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "kernels/cuda/emulated_runtime/cublas_lt_api.h"
 #include "kernels/cuda/emulated_runtime/emulated_stream.h"
@@ -46,7 +47,7 @@ struct Runtime {
   std::mutex mutex;  // guards everything but what a stream guards itself
   std::vector<EmulatedDevice> devices = first_devices();
   std::map<const std::byte*, Allocation> allocations;
-  std::set<cudaStream_t> streams;
+  std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
   std::string complaint;
   bool descending = false;
   std::atomic<std::uint64_t> launches = 0;
@@ -156,13 +157,14 @@ cudaError_t run_kernel(dim3 grid, dim3 block, const std::function<void()>& body)
 namespace {
 
 cudaError_t run_every_stream() {
-  std::set<cudaStream_t> streams;
+  // Another thread may destroy its stream meanwhile.
+  std::vector<std::shared_ptr<CUstream_st>> streams;
   {
     const std::lock_guard lock(runtime().mutex);
-    streams = runtime().streams;
+    for (const auto& [stream, owner] : runtime().streams) streams.push_back(owner);
   }
   cudaError_t status = cudaSuccess;
-  for (const cudaStream_t stream : streams) {
+  for (const auto& stream : streams) {
     const cudaError_t found = stream->run_all();
     if (status == cudaSuccess) status = found;
   }
@@ -265,13 +267,13 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t size, cudaMe
 
 // Handles are C's: who calls this owns them.
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = std::make_unique<CUstream_st>().release();
+  const auto owner = std::make_shared<CUstream_st>();
+  *stream = owner.get();
   const std::lock_guard lock(runtime().mutex);
-  runtime().streams.insert(*stream);
+  runtime().streams.emplace(*stream, owner);
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-  const std::unique_ptr<CUstream_st> owner(stream);
   stream->run_all();
   const std::lock_guard lock(runtime().mutex);
   runtime().streams.erase(stream);

@@ -92,6 +92,9 @@ void check_product(CublasLt& library, const ProductShape& shape, const PinnedPro
   if (!found->unfit.empty()) {
     throw_inconclusive(what + "(" + found->description + ") " + found->unfit, kHint);
   }
+  if (found->description != product.description) {
+    throw_inconclusive(what + "its bytes mean (" + found->description + ")", kHint);
+  }
   if (found->workspace_bytes > workspace_bytes) {
     throw_inconclusive("workspace of " + product_text(shape) + ": recorded " +
                            std::to_string(workspace_bytes) + " bytes, here it needs " +
@@ -220,7 +223,8 @@ std::uint64_t CudaPinned::padded_bytes(const PassShape& shape) const {
 
 std::uint64_t CudaPinned::scratch_bytes(const PassShape& shape) const {
   if (!plan_ || shape.rows == 1) return 0;
-  return plan_->workspace_bytes + rounded_bytes() + padded_bytes(shape);
+  return workspace_.missing(plan_->workspace_bytes) + rounded_.missing(rounded_bytes()) +
+         padded_.missing(padded_bytes(shape));
 }
 
 void CudaPinned::reserve(const PassShape& shape) {

@@ -32,6 +32,10 @@ class CudaScratch {
   T* room_for(std::uint64_t count) {
     return static_cast<T*>(static_cast<void*>(room(count * sizeof(T))));
   }
+  /// Bytes that room(n_bytes) would take of the device's memory: what is there is given back first.
+  std::uint64_t missing(std::uint64_t n_bytes) const {
+    return n_bytes > memory_.size() ? n_bytes - memory_.size() : 0;
+  }
   template <class T>
   T* as() const {
     return memory_.as<T>();

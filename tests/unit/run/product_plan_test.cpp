@@ -72,6 +72,10 @@ TEST_CASE("whatever is no plan is refused and the fault is named") {
         "params.products: an algorithm is not 64 bytes in hexadecimal digits");
   CHECK(why_not(replaced(good, "\"n\":256", "\"n\":192")) ==
         "params.products: the products are not in ascending order");
+  CHECK(why_not(replaced(good, "\"rows\":512", "\"rows\": 512")) ==
+        "params.products: it is not written as detrun writes it");
+  CHECK(why_not(replaced(good, "\"rows\":512", "\"more\":1,\"rows\":512")) ==
+        "params.products: it is not written as detrun writes it");
   CHECK(why_not(R"({"library":"1","products":{},"rows":1,"workspace_bytes":1})") ==
         "params.products: 'products' is no list");
 }

@@ -204,8 +204,29 @@ TEST_CASE_FIXTURE(Fixture, "whatever a ledger lacks or invents is said, never us
   CHECK(why_not().find("the stack it is bound to") != std::string::npos);
 }
 
+TEST_CASE_FIXTURE(Fixture, "a profile that the stack's binding does not name is refused") {
+  const FieldMap good = fields;
+  fields[std::string(field::numerics_profile)] = std::string(kPortable);
+  CHECK(why_not() == "numerics.profile is 'portable', but the stack is bound to 'cublas'");
+  fields[std::string(field::stack_document)] = collect_fingerprint(backend.info()).canonical();
+  CHECK(why_not() == "recorded under the profile portable, but the ledger holds params.products");
+  fields[std::string(field::numerics_profile)] = std::string(kCublas);
+  CHECK(why_not() == "numerics.profile is 'cublas', but the stack is bound to 'portable'");
+}
+
+TEST_CASE_FIXTURE(Fixture, "a binding of the same values in another form is a difference") {
+  std::string document = *field_text(fields, field::stack_document);
+  const std::string number = "\"multiprocessors\":132";
+  const std::size_t at = document.find(number);
+  REQUIRE(at != std::string::npos);
+  fields[std::string(field::stack_document)] =
+      document.replace(at, number.size(), "\"multiprocessors\":\"132\"");
+  CHECK(start().why.find("the same values in another form") != std::string::npos);
+}
+
 TEST_CASE_FIXTURE(Fixture, "a binding of another shape is a difference") {
-  fields[std::string(field::stack_document)] = std::string(R"({"binding":{"a":{"b":[1]}}})");
+  fields[std::string(field::stack_document)] =
+      std::string(R"({"binding":{"a":{"b":[1]},"numerics":{"profile":"cublas"}}})");
   const ProfileStart other = start();
   CHECK_FALSE(other.ready);
   CHECK(other.why.find("a.b recorded '[1]', here nothing") != std::string::npos);

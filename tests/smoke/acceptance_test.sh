@@ -89,8 +89,8 @@ case "$1 $*" in
     echo "{\"schema\":\"detrun.run/1\",\"steps\":[{\"step\":$step}],\"seal\":\"x\"}"
     while [ $# -gt 1 ]; do [ "$1" = --ledger ] && touch "$2"; shift; done ;;
   record*--no-ledger*)
-    [ "$FAULT" = library ] && { echo 'detrun: error: profile cublas needs cuBLASLt: x' >&2; exit 2; }
-    [ "$FAULT" = algorithm ] && { echo 'detrun: error: cuBLASLt has no algorithm' >&2; exit 2; }
+    [ "$FAULT" = library ] && { echo 'detrun: error: x needs cuBLASLt: y' >&2; exit 2; }
+    [ "$FAULT" = algorithm ] && { echo 'detrun: error: it has no algorithm' >&2; exit 2; }
     [ "$FAULT" = cublas ] && { echo 'detrun: error: two results differ' >&2; exit 5; }
     true ;;
   replay*)

@@ -141,7 +141,7 @@ part_parallel() {
   echo '| shape | decode tokens/s | parallel replay tokens/s | ratio |'
   echo '| --- | ---: | ---: | ---: |'
   for file in "$out"/bench/*.json; do
-    [ -r "$file" ] || continue
+    [ -n "$(of_result "$file" replay_parallel tokens_per_s 2>/dev/null)" ] || continue
     found=$(parallel_ratio "$file")
     [ -n "$found" ] || continue
     n=$((n + 1))

@@ -158,7 +158,7 @@ struct PinnedProduct {
 
 /// All of them for the weights of one model, each shape and type once.
 struct ProductPlan {
-  std::string library;                  ///< version of cuBLASLt: "13.1.0"
+  std::string cublaslt;                 ///< version of cuBLASLt: "13.1.0"
   std::uint32_t rows;                   ///< of every product; fewer are filled up with zeros
   std::uint64_t workspace_bytes;        ///< that every product may use
   std::vector<PinnedProduct> products;  ///< ascending by type, n, k

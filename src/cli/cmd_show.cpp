@@ -147,7 +147,7 @@ std::string products_text(const FieldMap& fields) {
         {word_of(one, "type"), word_of(one, "n"), word_of(one, "k"), word_of(one, "description")});
   }
   return "\nproducts of " + word_of(*plan, "rows") + " rows by cuBLASLt " +
-         word_of(*plan, "library") + ", workspace of " + word_of(*plan, "workspace_bytes") +
+         word_of(*plan, "cublaslt") + ", workspace of " + word_of(*plan, "workspace_bytes") +
          " bytes\n" + table.text();
 }
 

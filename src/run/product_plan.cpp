@@ -64,7 +64,7 @@ PinnedProduct read_product(const Json& json) {
 
 ProductPlan read_plan(const Json& json) {
   ProductPlan plan{};
-  plan.library = text_of(json, "library");
+  plan.cublaslt = text_of(json, "cublaslt");
   plan.rows = static_cast<std::uint32_t>(size_of(json, "rows", kSizeMax));
   plan.workspace_bytes = size_of(json, "workspace_bytes", kWorkspaceMax);
   const Json& products = member(json, "products");
@@ -94,7 +94,7 @@ std::string plan_to_json(const ProductPlan& plan) {
     products.push_back(std::move(one));
   }
   Json json = Json::object();
-  json.set("library", plan.library);
+  json.set("cublaslt", plan.cublaslt);
   json.set("rows", std::int64_t{plan.rows});
   json.set("workspace_bytes", static_cast<std::int64_t>(plan.workspace_bytes));
   json.set("products", std::move(products));

@@ -10,7 +10,7 @@
 
 namespace detrun {
 
-/// {"library": "13.1.0", "products": [{"algorithm": "<128 hex digits>", "description": "...",
+/// {"cublaslt": "13.1.0", "products": [{"algorithm": "<128 hex digits>", "description": "...",
 /// "k": 64, "n": 192, "type": "F16"}, ...], "rows": 512, "workspace_bytes": 33554432}
 std::string plan_to_json(const ProductPlan& plan);
 

@@ -59,7 +59,7 @@ void remember(const std::string& folder, const std::string& path, const std::str
 }  // namespace
 
 std::string proof_of_products(const BackendInfo& backend, const ProductPlan& plan) {
-  Json proof = binding_of(backend, kCublas, plan.library);
+  Json proof = binding_of(backend, kCublas, plan.cublaslt);
   proof.set("plan", plan_to_json(plan));
   proof.set("times", std::int64_t{kProductTests});
   proof.set("program", build_info().version);

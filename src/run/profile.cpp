@@ -56,7 +56,7 @@ void start_recorded_profile(Backend& backend, const ProductPlan& plan, TestedPro
 }
 
 std::string library_of(const std::optional<ProductPlan>& plan) {
-  return plan ? plan->library : std::string();
+  return plan ? plan->cublaslt : std::string();
 }
 
 }  // namespace detrun

@@ -156,13 +156,13 @@ ProfileStart start_profile_of(const RecordedProfile& recorded, Backend& backend,
     return {false, "the stack differs: " + different +
                        "; replay on the recorded stack, or try it with --force"};
   }
-  if (library != recorded.plan->library && !force) {
+  if (library != recorded.plan->cublaslt && !force) {
     return {false, "the stack differs: params.products recorded cuBLASLt " +
-                       quoted(recorded.plan->library) + ", here " + quoted(library) +
+                       quoted(recorded.plan->cublaslt) + ", here " + quoted(library) +
                        "; replay on the recorded stack, or try it with --force"};
   }
   std::string why = different.empty() ? "" : "forced past a differing stack (" + different + ")";
-  if (library == recorded.plan->library) {
+  if (library == recorded.plan->cublaslt) {
     try {
       start_recorded_profile(backend, *recorded.plan, tested);
     } catch (const Error& error) {

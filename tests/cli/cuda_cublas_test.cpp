@@ -71,7 +71,7 @@ TEST_CASE("a run under cublas is tested once, recorded with its plan, and replay
   CHECK(plan.find("products")->as_array().size() == 2);
   const Json bound = at_path(run, "stack.binding.products");
   CHECK(at_path(bound, "architecture").as_string() == "sm_90");
-  CHECK(at_path(bound, "cublaslt").as_string() == at_path(plan, "library").as_string());
+  CHECK(at_path(bound, "cublaslt").as_string() == at_path(plan, "cublaslt").as_string());
 
   const std::string text = run_cli({"show", "1", "--ledger", scene.ledger}).out;
   CHECK(contains(text, "\nproducts of 512 rows by cuBLASLt "));

@@ -11,18 +11,9 @@ source_dir=$(realpath "$1") binaries=$(realpath "$2")
 build=$binaries/tarball
 scratch=$(mktemp -d)
 trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-failures=0
+# shellcheck source=tests/scripts/expect.sh
+. "$source_dir/tests/scripts/expect.sh"
 
-fails() { echo "failed: $*"; failures=$((failures + 1)); }
-# expect STATUS WORD COMMAND...: the command ends so, and says so.
-expect() {
-  local wanted=$1 word=$2 status=0
-  shift 2
-  "$@" >"$scratch/log" 2>&1 || status=$?
-  [ $status = "$wanted" ] ||
-    { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
-  grep -q -- "$word" "$scratch/log" || { fails "$* did not say '$word'"; cat "$scratch/log"; }
-}
 lines_of_log() { [ "$(wc -l <"$scratch/log")" = "$1" ] || fails "more than $1 lines of $2"; }
 
 # ---- packed twice, the second time by somebody with other habits --------------------------------

@@ -8,18 +8,9 @@ set -euo pipefail
 source_dir=$1 bin=$2/bin
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-failures=0
+# shellcheck source=tests/scripts/expect.sh
+. "$source_dir/tests/scripts/expect.sh"
 
-fails() { echo "failed: $*"; failures=$((failures + 1)); }
-# expect STATUS WORD COMMAND...: the command ends so, and says so.
-expect() {
-  local wanted=$1 word=$2 status=0
-  shift 2
-  "$@" >"$scratch/log" 2>&1 || status=$?
-  [ $status = "$wanted" ] ||
-    { fails "$* ended with $status, expected $wanted"; cat "$scratch/log"; }
-  grep -q -- "$word" "$scratch/log" || { fails "$* did not say '$word'"; cat "$scratch/log"; }
-}
 needs_little() { "$source_dir/packaging/check_portable.sh" "$1" || fails "$1 is not portable"; }
 
 emulated=$bin/detrun_gpu_smoke_emulated

@@ -34,7 +34,7 @@ struct CublasLtCalls {
 #define DETRUN_MEMBER(member, symbol) decltype(&::symbol) member = nullptr;  // NOLINT
   DETRUN_CUBLAS_LT_CALLS(DETRUN_MEMBER)
 #undef DETRUN_MEMBER
-  std::optional<SharedLibrary> library;  ///< nothing where the functions are linked in
+  std::optional<SharedLibrary> opened;  ///< nothing where the functions are linked in
 };
 
 /// Error kUsage: no library, or one that lacks a function.

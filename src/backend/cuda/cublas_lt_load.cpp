@@ -24,11 +24,11 @@ constexpr const char* kHint = "install cuBLAS of CUDA " DETRUN_TEXT(
 CublasLtCalls load_cublas_lt() {
   CublasLtCalls calls;
   std::string why;
-  calls.library = SharedLibrary::open(kNames, why);
-  if (!calls.library) throw_usage("profile cublas needs cuBLASLt: " + why, kHint);
+  calls.opened = SharedLibrary::open(kNames, why);
+  if (!calls.opened) throw_usage("profile cublas needs cuBLASLt: " + why, kHint);
   const auto find = [&](const char* symbol, auto& function) {
-    if (calls.library->find(symbol, function)) return;
-    throw_usage("profile cublas needs cuBLASLt: " + calls.library->name() + " lacks " + symbol,
+    if (calls.opened->find(symbol, function)) return;
+    throw_usage("profile cublas needs cuBLASLt: " + calls.opened->name() + " lacks " + symbol,
                 kHint);
   };
 #define DETRUN_FIND(member, symbol) find(#symbol, calls.member);

@@ -156,7 +156,7 @@ void CudaBackend::reserve(const PassShape& shape) {
 
 std::string CudaBackend::product_library() {
   use_device();
-  return pinned_.library_version();
+  return pinned_.cublaslt_version();
 }
 
 ProductPlan CudaBackend::pin_products(std::uint32_t rows) {

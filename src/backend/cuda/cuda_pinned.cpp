@@ -134,7 +134,7 @@ CublasLt& CudaPinned::library() {
   return *library_;
 }
 
-std::string CudaPinned::library_version() { return library().version(); }
+std::string CudaPinned::cublaslt_version() { return library().version(); }
 
 ProductShape CudaPinned::shape_of(const PinnedProduct& product) const {
   return {product.type, plan_->rows, product.n, product.k};
@@ -169,9 +169,9 @@ const ProductPlan& CudaPinned::pin(std::span<const PinnedWeights> weights, std::
 
 void CudaPinned::use(const ProductPlan& plan) {
   CublasLt& lt = library();
-  if (plan.library != lt.version()) {
-    throw_inconclusive("version of cuBLASLt: recorded " + plan.library + ", here " + lt.version(),
-                       "replay it with cuBLASLt " + plan.library);
+  if (plan.cublaslt != lt.version()) {
+    throw_inconclusive("version of cuBLASLt: recorded " + plan.cublaslt + ", here " + lt.version(),
+                       "replay it with cuBLASLt " + plan.cublaslt);
   }
   if (plan.rows == 0 || plan.rows > kRowsMax) {
     throw_inconclusive("rows of a product: recorded " + std::to_string(plan.rows) + ", here 1 to " +

@@ -44,7 +44,7 @@ class CudaPinned {
         workspace_("the workspace of cuBLASLt", moves) {}
 
   /// See Backend::product_library, pin_products, use_products, test_products.
-  std::string library_version();
+  std::string cublaslt_version();
   const ProductPlan& pin(std::span<const PinnedWeights> weights, std::uint32_t rows);
   void use(const ProductPlan& plan);
   void stop() { plan_.reset(); }

@@ -32,7 +32,7 @@ TEST_CASE("the library opens, is of the header's major version and has every fun
   const auto calls = calls_here();
   if (!calls) return;
   CHECK(calls->version() / 10000 == CUBLAS_VER_MAJOR);
-  CHECK(calls->library->name().find("libcublasLt.so.") != std::string::npos);
+  CHECK(calls->opened->name().find("libcublasLt.so.") != std::string::npos);
   CHECK(std::string(calls->status_text(CUBLAS_STATUS_SUCCESS)) != "");
 }
 

@@ -88,7 +88,7 @@ TEST_CASE("activations that the type cannot hold end the pass with layer, tensor
     for (std::size_t i = 0; i < 64; ++i) std::memcpy(norm.data() + 4 * i, &factor, 4);
     const OnDevice on(content);
     on.backend->pin_products(kChunk);
-    const Refused found = refused([&] { on.run(kChunk); });
+    const Refusal found = refusal_of([&] { on.run(kChunk); });
     CHECK(found.kind == ExitCode::kInternal);
     CHECK_MESSAGE(found.has("layer 1: matmul blk.1.attn_q.weight: activation row 0 of 16"),
                   found.text);
@@ -113,7 +113,7 @@ TEST_CASE("a context has its memory counted with what the products take") {
     const auto other = on.backend->new_buffer((std::uint64_t{12} << 20U) / sizeof(float));
     const OnDevice second(content);
     second.backend->pin_products(kChunk);
-    const Refused found = refused([&] { second.run(kChunk); });
+    const Refusal found = refusal_of([&] { second.run(kChunk); });
     CHECK_MESSAGE(found.has("not enough memory: a context of 40 positions needs"), found.text);
   }
   emulation::set_devices({{}});

@@ -36,7 +36,7 @@ ProductPlan with(ProductPlan plan, const std::function<void(LtAlgorithm&)>& chan
 
 void check_inconclusive(Backend& backend, const ProductPlan& plan,
                         const std::vector<std::string>& parts) {
-  const Refused found = refused([&] { backend.use_products(&plan); });
+  const Refusal found = refusal_of([&] { backend.use_products(&plan); });
   CHECK(found.kind == ExitCode::kInconclusive);
   for (const std::string& part : parts) CHECK_MESSAGE(found.has(part), found.text);
 }
@@ -46,11 +46,11 @@ void check_inconclusive(Backend& backend, const ProductPlan& plan,
 TEST_CASE("a program without the library refuses the profile, and nothing else") {
   const Behaviour missing({.missing = true});
   const OneWeight on;
-  const Refused found = refused([&] { on.backend->pin_products(kRows); });
+  const Refusal found = refusal_of([&] { on.backend->pin_products(kRows); });
   CHECK(found.kind == ExitCode::kUsage);
   CHECK_MESSAGE(found.has("profile cublas needs cuBLASLt"), found.text);
   CHECK(found.has("--numerics portable"));
-  CHECK(refused([&] { on.backend->product_library(); }).text == found.text);
+  CHECK(refusal_of([&] { on.backend->product_library(); }).text == found.text);
   on.backend->use_products(nullptr);
   CHECK(on.run().size() == kRows * 24);
 }
@@ -58,11 +58,11 @@ TEST_CASE("a program without the library refuses the profile, and nothing else")
 TEST_CASE("a library that does not start is an error with its words") {
   const Behaviour broken({.fails_to_start = true});
   const OneWeight on;
-  const Refused found = refused([&] { on.backend->pin_products(kRows); });
+  const Refusal found = refusal_of([&] { on.backend->pin_products(kRows); });
   CHECK(found.kind == ExitCode::kInternal);
   CHECK_MESSAGE(found.has("cuBLASLt 1.2.3 does not start: CUBLAS_STATUS_NOT_INITIALIZED"),
                 found.text);
-  CHECK(refused([&] { on.backend->product_library(); }).text == found.text);
+  CHECK(refusal_of([&] { on.backend->product_library(); }).text == found.text);
 }
 
 TEST_CASE("the version of the library is told, and a plan of another one is inconclusive") {
@@ -70,8 +70,8 @@ TEST_CASE("the version of the library is told, and a plan of another one is inco
   const OneWeight on;
   CHECK(on.backend->product_library() == "13.1.0");
   ProductPlan plan = on.backend->pin_products(kRows);
-  CHECK(plan.library == "13.1.0");
-  plan.library = "12.8.4";
+  CHECK(plan.cublaslt == "13.1.0");
+  plan.cublaslt = "12.8.4";
   check_inconclusive(*on.backend, plan, {"version of cuBLASLt: recorded 12.8.4, here 13.1.0"});
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("quantized weights of many rows are refused with tensor, type and reme
   const auto backend = make_cuda_backend({});
   const auto good = Matrix(QType::kF16, 8, 32, 1).load(*backend);
   const auto bad = QuantizedMatrix(5).load(*backend);
-  const Refused found = refused([&] { backend->pin_products(kRows); });
+  const Refusal found = refusal_of([&] { backend->pin_products(kRows); });
   CHECK(found.kind == ExitCode::kUsage);
   CHECK_MESSAGE(found.has("tensor blk.0.quantized is Q8_0"), found.text);
   CHECK(found.has("--numerics portable"));
@@ -101,14 +101,14 @@ TEST_CASE("settings that change the arithmetic of the library are refused by nam
     }
     const Variable variable(name, "1");
     for (const bool recording : {true, false}) {
-      const Refused found = refused([&] {
+      const Refusal found = refusal_of([&] {
         recording ? static_cast<void>(on.backend->pin_products(kRows))
                   : on.backend->use_products(&plan);
       });
       CHECK(found.kind == ExitCode::kUsage);
       CHECK_MESSAGE(found.has(std::string(name) + "=1 in the environment"), found.text);
       CHECK(found.has(std::string("unset ") + name));
-      CHECK(refused([&] { on.backend->product_library(); }).text == found.text);
+      CHECK(refusal_of([&] { on.backend->product_library(); }).text == found.text);
     }
     on.backend->use_products(nullptr);
   }
@@ -141,7 +141,7 @@ TEST_CASE("algorithms without a fixed order of sums, or that round more, are pas
 TEST_CASE("a shape that no algorithm is good for is refused when it is pinned") {
   const Behaviour refusing({.refused_outputs = 24});
   const OneWeight on;
-  const Refused found = refused([&] { on.backend->pin_products(kRows); });
+  const Refusal found = refusal_of([&] { on.backend->pin_products(kRows); });
   CHECK(found.kind == ExitCode::kUsage);
   CHECK_MESSAGE(found.has("no algorithm for F16 24x40 with 8 rows"), found.text);
 }
@@ -195,8 +195,8 @@ TEST_CASE("a plan that is refused leaves the one before in use") {
   const ProductPlan plan = on.backend->pin_products(kRows);
   const std::vector<float> before = on.run();
   ProductPlan wrong = plan;
-  wrong.library = "0.0.1";
-  refused([&] { on.backend->use_products(&wrong); });
+  wrong.cublaslt = "0.0.1";
+  refusal_of([&] { on.backend->use_products(&wrong); });
   CHECK(on.run() == before);
 }
 
@@ -236,7 +236,7 @@ TEST_CASE("a product that the plan lacks is inconclusive when it is needed, nami
     const ProductPlan plan = other->pin_products(kRows);
     on.backend->use_products(&plan);
     CHECK(on.run(1).size() == 24);
-    const Refused found = refused([&] { on.run(); });
+    const Refusal found = refusal_of([&] { on.run(); });
     CHECK(found.kind == ExitCode::kInconclusive);
     CHECK_MESSAGE(found.has("lack F16 24x40 with 8 rows, needed for tensor w"), found.text);
   }
@@ -246,7 +246,7 @@ TEST_CASE("more rows than the plan's are inconclusive, and name --chunk") {
   const Behaviour normal;
   const OneWeight on;
   on.backend->pin_products(kRows);
-  const Refused found = refused([&] { on.run(kRows + 1); });
+  const Refusal found = refusal_of([&] { on.run(kRows + 1); });
   CHECK(found.kind == ExitCode::kInconclusive);
   CHECK_MESSAGE(found.has("recorded at most 8, here 9"), found.text);
   CHECK(found.has("--chunk 8"));
@@ -283,7 +283,7 @@ TEST_CASE("the self-test finds one bit that differs once, and names the product 
     const Behaviour unsteady({.flipped_call = flipped});
     const OneWeight on;
     on.backend->pin_products(kRows);
-    const Refused found = refused([&] { on.backend->test_products(20); });
+    const Refusal found = refusal_of([&] { on.backend->test_products(20); });
     CHECK(found.kind == ExitCode::kInternal);
     CHECK_MESSAGE(found.has("F16 24x40 with 8 rows (algorithm 2,"), found.text);
     CHECK(found.has("time " + std::to_string(std::max<std::uint64_t>(flipped, 2)) + " of 20"));

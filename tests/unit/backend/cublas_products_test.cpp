@@ -160,7 +160,7 @@ TEST_CASE("the heuristic is asked once a type and shape, ascending, for what has
   weights.push_back(Matrix(QType::kF16, 99, 24, 7).load(*backend, /*many_rows=*/false));
   weights.push_back(QuantizedMatrix(5).load(*backend, /*many_rows=*/false));
   const ProductPlan plan = backend->pin_products(kRows);
-  CHECK(plan.library == "1.2.3");
+  CHECK(plan.cublaslt == "1.2.3");
   CHECK(plan.rows == kRows);
   CHECK(plan.workspace_bytes == kWorkspace);
   std::string order;

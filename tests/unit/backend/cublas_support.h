@@ -16,6 +16,7 @@
 #include "detrun/error.h"
 #include "detrun/quant.h"
 #include "kernels/fp.h"
+#include "refusal.h"
 
 namespace detrun::test {
 
@@ -32,21 +33,6 @@ class Behaviour {
   Behaviour(const Behaviour&) = delete;
   Behaviour& operator=(const Behaviour&) = delete;
 };
-
-struct Refused {
-  ExitCode kind = ExitCode::kOk;
-  std::string text;  ///< with the hint
-  bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
-};
-inline Refused refused(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return {error.kind(), error.with_hint()};
-  }
-  FAIL("nothing was refused");
-  return {};
-}
 
 inline std::uint16_t narrow(QType type, float value) {
   return type == QType::kF16 ? kernels::f32_to_f16(value) : kernels::f32_to_bf16(value);

@@ -62,6 +62,41 @@ std::vector<std::uint32_t> product_types() {
   return types;
 }
 
+struct Matrix {
+  std::uint32_t gguf_id;
+  std::uint64_t n;
+};
+
+struct Multiplied {
+  std::vector<float> values;  ///< of all outputs, one behind the other
+  std::uint64_t launches = 0;
+};
+
+/// One call of matmul with matrices of 256 columns.
+Multiplied multiply(Backend& backend, const std::vector<Matrix>& matrices, std::uint32_t rows) {
+  constexpr std::uint64_t kK = 256;
+  Inputs inputs(7);
+  std::vector<std::unique_ptr<Weight>> weights;
+  std::vector<std::unique_ptr<Buffer>> outputs;
+  std::vector<MatmulTask> tasks;
+  for (const auto& [type, n] : matrices) {
+    weights.push_back(backend.load_weight({"w", QType{type}, kK, n, inputs.matrix(type, kK, n)}));
+    outputs.push_back(backend.new_buffer(rows * n));
+    tasks.push_back({weights.back().get(), outputs.back().get()});
+  }
+  const auto x = buffer_of(backend, inputs.plain(rows * kK));
+  backend.synchronize();
+  const std::uint64_t before = emulation::launches_executed();
+  backend.matmul(tasks, *x, rows);
+  backend.synchronize();
+  Multiplied found{{}, emulation::launches_executed() - before};
+  for (const auto& output : outputs) {
+    const std::vector<float> values = values_of(backend, *output);
+    found.values.insert(found.values.end(), values.begin(), values.end());
+  }
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("every tensor type that a file may have is multiplied on the device") {
@@ -97,73 +132,33 @@ TEST_CASE("products of one, few and many rows have the bits of the CPU, for ever
 
 TEST_CASE("weights of several types share their activations in one call") {
   Pair pair;
-  constexpr std::uint64_t kK = 256;
-  constexpr std::uint32_t kTypes[] = {8, 1, 12, 30, 8};
+  const std::vector<Matrix> matrices = {{8, 5}, {1, 6}, {12, 7}, {30, 8}, {8, 9}};
   for (const std::uint32_t rows : {1U, 3U, 6U}) {
     CAPTURE(rows);
     check_same(pair, [&](Backend& backend) {
-      Inputs inputs(7);
-      std::vector<std::unique_ptr<Weight>> weights;
-      std::vector<std::unique_ptr<Buffer>> outputs;
-      std::vector<MatmulTask> tasks;
-      for (const std::uint32_t type : kTypes) {
-        const std::uint64_t n = 5 + tasks.size();
-        weights.push_back(
-            backend.load_weight({"w", QType{type}, kK, n, inputs.matrix(type, kK, n)}));
-        outputs.push_back(backend.new_buffer(rows * n));
-        tasks.push_back({weights.back().get(), outputs.back().get()});
-      }
-      const auto x = buffer_of(backend, inputs.plain(rows * kK));
-      backend.synchronize();
-      const std::uint64_t launches = emulation::launches_executed();
-      backend.matmul(tasks, *x, rows);
-      backend.synchronize();
+      const Multiplied found = multiply(backend, matrices, rows);
       if (&backend == pair.device.get() && rows == 1) {  // quantized once, floats looked at beside
-        CHECK(emulation::launches_executed() - launches == tasks.size() + 1);
+        CHECK(found.launches == matrices.size() + 1);
       }
-      std::vector<float> all;
-      for (const auto& output : outputs) {
-        const std::vector<float> values = values_of(backend, *output);
-        all.insert(all.end(), values.begin(), values.end());
-      }
-      return all;
+      return found.values;
     });
   }
 }
 
 TEST_CASE("weights of one type are multiplied with a row in one launch, three of them at most") {
   Pair pair;
-  constexpr std::uint64_t kK = 256;
   for (const std::uint32_t type : {1U, 8U}) {
     for (const std::uint32_t rows : {1U, 2U, 5U}) {
       CAPTURE(type);
       CAPTURE(rows);
       check_same(pair, [&](Backend& backend) {
-        Inputs inputs(8);
-        std::vector<std::unique_ptr<Weight>> weights;
-        std::vector<std::unique_ptr<Buffer>> outputs;
-        std::vector<MatmulTask> tasks;
-        for (const std::uint64_t n : {70U, 9U, 33U, 1U}) {
-          weights.push_back(
-              backend.load_weight({"w", QType{type}, kK, n, inputs.matrix(type, kK, n)}));
-          outputs.push_back(backend.new_buffer(rows * n));
-          tasks.push_back({weights.back().get(), outputs.back().get()});
-        }
-        const auto x = buffer_of(backend, inputs.plain(rows * kK));
-        backend.synchronize();
-        const std::uint64_t launches = emulation::launches_executed();
-        backend.matmul(tasks, *x, rows);
-        backend.synchronize();
+        const Multiplied found =
+            multiply(backend, {{type, 70}, {type, 9}, {type, 33}, {type, 1}}, rows);
         if (&backend == pair.device.get() && rows < 5) {
           const std::uint64_t quantize = type == 8 ? 1 : 0;
-          CHECK(emulation::launches_executed() - launches == quantize + 2 * rows);
+          CHECK(found.launches == quantize + 2 * rows);
         }
-        std::vector<float> all;
-        for (const auto& output : outputs) {
-          const std::vector<float> values = values_of(backend, *output);
-          all.insert(all.end(), values.begin(), values.end());
-        }
-        return all;
+        return found.values;
       });
     }
   }

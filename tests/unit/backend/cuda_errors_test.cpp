@@ -12,6 +12,7 @@
 #include "detrun/backend.h"
 #include "detrun/error.h"
 #include "detrun/model.h"
+#include "refusal.h"
 #include "tests/unit/model/run_tiny.h"
 
 namespace {
@@ -19,21 +20,6 @@ namespace {
 using namespace detrun;
 using namespace detrun::test;
 using emulation::EmulatedDevice;
-
-struct Refusal {
-  ExitCode kind = ExitCode::kOk;
-  std::string text;  ///< with the hint
-};
-
-Refusal refusal_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return {error.kind(), error.with_hint()};
-  }
-  FAIL("nothing was refused");
-  return {};
-}
 
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <fstream>
@@ -46,6 +47,7 @@ TEST_CASE("a load runs from its word until it is let go") {
                        "ready");
     process = number_in(path);
     CHECK(kill(process, 0) == 0);
+    CHECK(getpgid(process) == process);  // what a terminal sends to this group does not end it
     load.check_running();
   }
   CHECK(kill(process, 0) != 0);

@@ -31,12 +31,12 @@ class PinningBackend final : public TracingBackend {
   BackendInfo& changeable_info() { return info_; }
 
   std::string product_library() override {
-    if (library.empty()) throw_usage("no cuBLASLt", "install it");
-    return library;
+    if (cublaslt.empty()) throw_usage("no cuBLASLt", "install it");
+    return cublaslt;
   }
   ProductPlan pin_products(std::uint32_t rows) override {
     calls.push_back("pin " + std::to_string(rows));
-    return {library, rows, 4096, {{QType::kF16, 64, 32, {}, "the first"}}};
+    return {cublaslt, rows, 4096, {{QType::kF16, 64, 32, {}, "the first"}}};
   }
   void use_products(const ProductPlan* plan) override {
     calls.push_back(plan == nullptr ? "own" : "use " + std::to_string(plan->rows));
@@ -48,9 +48,9 @@ class PinningBackend final : public TracingBackend {
     if (differs) throw_internal("two results differ");
   }
 
-  std::string library = "13.1.0";  ///< empty: there is none
-  std::string refusal;             ///< what is wrong with every plan
-  bool differs = false;            ///< whether products give other bits now and then
+  std::string cublaslt = "13.1.0";  ///< empty: there is none
+  std::string refusal;              ///< what is wrong with every plan
+  bool differs = false;             ///< whether products give other bits now and then
   std::function<void()> while_testing;
   std::vector<std::string> calls;
 

@@ -46,7 +46,7 @@ TEST_CASE("the text of a plan is the one that stands in ledgers") {
   plan.products.resize(1);
   plan.products[0].algorithm = {};
   CHECK(plan_to_json(plan) ==
-        R"({"library":"13.1.0","products":[{"algorithm":")" + std::string(128, '0') +
+        R"({"cublaslt":"13.1.0","products":[{"algorithm":")" + std::string(128, '0') +
             R"(","description":"algorithm 0","k":64,"n":192,"type":"F16"}],)" +
             R"("rows":512,"workspace_bytes":33554432})");
 }
@@ -54,7 +54,7 @@ TEST_CASE("the text of a plan is the one that stands in ledgers") {
 TEST_CASE("whatever is no plan is refused and the fault is named") {
   const std::string good = plan_to_json(plan_of_two());
   CHECK(why_not("").find("params.products") != std::string::npos);
-  CHECK(why_not("[]") == "params.products: 'library' is missing");
+  CHECK(why_not("[]") == "params.products: 'cublaslt' is missing");
   CHECK(why_not(replaced(good, "\"rows\":512", "\"rows\":\"512\"")) ==
         "params.products: 'rows' is not from 1 to 2147483647");
   CHECK(why_not(replaced(good, "\"rows\":512", "\"rows\":18446744073709551615")) ==
@@ -65,7 +65,7 @@ TEST_CASE("whatever is no plan is refused and the fault is named") {
         "params.products: 'n' is not from 1 to 2147483647");
   CHECK(why_not(replaced(good, "F16", "F17")) ==
         "params.products: the type of a product is unknown");
-  CHECK(why_not(replaced(good, "\"13.1.0\"", "13")) == "params.products: 'library' is no text");
+  CHECK(why_not(replaced(good, "\"13.1.0\"", "13")) == "params.products: 'cublaslt' is no text");
   CHECK(why_not(replaced(good, "000306", "00030")) ==
         "params.products: an algorithm is not 64 bytes in hexadecimal digits");
   CHECK(why_not(replaced(good, "000306", "0003zz")) ==
@@ -76,7 +76,7 @@ TEST_CASE("whatever is no plan is refused and the fault is named") {
         "params.products: it is not written as detrun writes it");
   CHECK(why_not(replaced(good, "\"rows\":512", "\"more\":1,\"rows\":512")) ==
         "params.products: it is not written as detrun writes it");
-  CHECK(why_not(R"({"library":"1","products":{},"rows":1,"workspace_bytes":1})") ==
+  CHECK(why_not(R"({"cublaslt":"1","products":{},"rows":1,"workspace_bytes":1})") ==
         "params.products: 'products' is no list");
 }
 

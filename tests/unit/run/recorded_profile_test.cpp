@@ -33,7 +33,7 @@ struct Fixture {
     fields.emplace(field::params_chunk, std::int64_t{512});
     fields.emplace(field::params_ctx, std::int64_t{4096});
     fields.emplace(field::stack_document,
-                   collect_fingerprint(backend.info(), kCublas, plan.library).canonical());
+                   collect_fingerprint(backend.info(), kCublas, plan.cublaslt).canonical());
     setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
     remember();
   }
@@ -83,7 +83,7 @@ TEST_CASE_FIXTURE(Fixture, "every binding field that differs is named") {
   backend.changeable_info().isa = "sm_80";
   backend.changeable_info().device->n_multiprocessors = 108;
   backend.changeable_info().device->runtime = "12.9";
-  backend.library = "12.9.1";
+  backend.cublaslt = "12.9.1";
   const ProfileStart other = start();
   CHECK_FALSE(other.ready);
   CHECK(other.why ==
@@ -112,7 +112,7 @@ TEST_CASE_FIXTURE(Fixture, "force tries the recorded algorithms on another GPU, 
 }
 
 TEST_CASE_FIXTURE(Fixture, "force with another cuBLASLt means other algorithms") {
-  backend.library = "13.2.0";
+  backend.cublaslt = "13.2.0";
   plan = backend.pin_products(512);
   remember();
   const ProfileStart forced = start(/*force=*/true);
@@ -123,7 +123,7 @@ TEST_CASE_FIXTURE(Fixture, "force with another cuBLASLt means other algorithms")
 
 TEST_CASE_FIXTURE(Fixture, "a plan of another cuBLASLt than its stack's is not used unforced") {
   ProductPlan other = plan;
-  other.library = "9.9.9";
+  other.cublaslt = "9.9.9";
   fields[std::string(field::params_products)] = plan_to_json(other);
   const ProfileStart refused = start();
   CHECK_FALSE(refused.ready);
@@ -165,7 +165,7 @@ TEST_CASE("products that are no matrices of the model are named") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "without cuBLASLt nothing is decided, not even by force") {
-  backend.library.clear();
+  backend.cublaslt.clear();
   for (const bool force : {false, true}) {
     const ProfileStart none = start(force);
     CHECK_FALSE(none.ready);
@@ -194,7 +194,7 @@ TEST_CASE_FIXTURE(Fixture, "whatever a ledger lacks or invents is said, never us
   CHECK(why_not().find("does not hold params.products") != std::string::npos);
   fields = good;
   fields[std::string(field::params_products)] = std::string("{}");
-  CHECK(why_not() == "params.products: 'library' is missing");
+  CHECK(why_not() == "params.products: 'cublaslt' is missing");
   for (const std::string document : {"", "[]", "{\"binding\":1}", "{}"}) {
     fields = good;
     fields[std::string(field::stack_document)] = document;

@@ -142,6 +142,30 @@ TEST_CASE("another cuBLASLt decides nothing, unless it is forced to choose algor
   CHECK(contains(reason_of(none), "needs cuBLASLt"));
 }
 
+TEST_CASE("a forged plan is refused before anything is made for its products") {
+  Scene scene;
+  REQUIRE(scene.record("f16").code == 0);
+  std::string plan = at_path(scene.shown("1"), "params.products").canonical();
+  const std::string size = "\"n\":64,";
+  REQUIRE(plan.find(size) != std::string::npos);
+  CliRun forge;
+  forge.program = DETRUN_BINARY_DIR "/bin/forge_ledger";
+  const std::string forged = scene.folder / "forged.db";
+  forge.arguments = {scene.ledger,
+                     forged,
+                     "--run",
+                     "1",
+                     "--reseal",
+                     "--field",
+                     "params.products=" + plan.replace(plan.find(size), size.size(), "\"n\":65,")};
+  REQUIRE(run_cli(forge).code == 0);
+  scene.ledger = forged;
+  CHECK(run_cli({"verify", "--ledger", forged}).code == 0);
+  const CliResult replayed = scene.on_gpu({"replay", "1", "--force", "--json"});
+  CHECK(replayed.code == 3);
+  CHECK(contains(reason_of(replayed), "F16 65 x 256, which is no matrix of the model"));
+}
+
 TEST_CASE("a GPU whose products differ in a bit now and then is refused") {
   Scene scene;
   const CliResult refused = scene.on_gpu(
